@@ -1,0 +1,2 @@
+//! lib
+pub mod model;
