@@ -1,0 +1,22 @@
+//! What is declared: providers, models, configurations, toolsets and tools.
+//!
+//! A catalogue is one TOML text. It is parsed and checked as a whole, stored as an immutable numbered
+//! version, and read as [`Catalogue`], in which every name resolves. The room is pure and knows nothing of
+//! where a version is kept, of who asks, and of what may be done: that is `policy`.
+
+mod check;
+mod diff;
+mod duration;
+mod nearest;
+mod parse;
+mod trust;
+mod types;
+
+pub use check::{Problem, Problems, Severity};
+pub use diff::{Change, diff};
+pub use nearest::nearest;
+pub use trust::{DataClass, TrustZone};
+pub use types::{
+    Catalogue, Configuration, CredentialSource, Enforcement, HttpTool, Model, Provider, ProviderKind, Tool, ToolKind,
+    Toolset,
+};
