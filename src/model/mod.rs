@@ -25,7 +25,7 @@ pub use decision::{
 pub use event::{Event, EventKind, NewEvent, Route};
 pub use ids::{DecisionId, EventId, RunId};
 pub use job::{InvalidJob, Job, MAX_JOB_BYTES};
-pub use lease::{Lease, WorkerName};
+pub use lease::{ClaimedRun, Lease, WorkerName};
 pub use principal::{Principal, Scope, UserGrant};
 pub use run::{
     Failure, FailureCode, IllegalTransition, Run, RunStatus, Transition, next,
