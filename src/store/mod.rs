@@ -20,7 +20,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use time::OffsetDateTime;
 
-pub use connect::{ConnectError, Migration, StoreSettings, connect, migrate};
+pub use connect::{ConnectError, Migration, Opened, StoreSettings, connect};
 pub use directory::{Account, Directory, DirectoryEntry, Group, Person};
 pub use ledger::{Ledger, LedgerEntry, LedgerError};
 
@@ -198,6 +198,9 @@ pub trait Store: Send + Sync {
     /// The database answers.
     async fn ping(&self) -> Result<()>;
 
+    /// Rung after a commit of this process that put something into the outbox: a hint, never a promise.
+    fn bell(&self) -> Arc<tokio::sync::Notify>;
+
     // Runs -------------------------------------------------------------------------------------------
 
     /// The run, its state and its first events are durable.
@@ -235,8 +238,8 @@ pub trait Store: Send + Sync {
     /// The decision that stands for a turn.
     async fn standing(&self, run: RunId, turn: TurnOrdinal) -> Result<Option<Decision>>;
 
-    /// `Done`: the decision was pending and is refused with this code, and the events are durable. An event
-    /// whose id is known already is not written twice. `Lost`: the decision was not pending; only events with unknown ids were written.
+    /// `Done`: the decision was pending and is refused with this code. `Lost`: it was not pending any more.
+    /// Either way the events are durable, each id once.
     async fn refuse(&self, decision: DecisionId, code: &str, events: &[NewEvent]) -> Result<Guarded>;
 
     /// `Done`: the decision was pending and is revoked, with its event.
@@ -347,6 +350,11 @@ pub trait ClaimScope: Send {
         failure: &Failure,
         events: &[NewEvent],
     ) -> Result<()>;
+}
+
+/// A duration as the statements take it.
+fn micros(duration: Duration) -> i64 {
+    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX / 4)
 }
 
 /// Makes the ids and times of events that the store writes by itself.
