@@ -33,7 +33,9 @@ mod permit;
 mod record;
 mod refusal;
 #[cfg(test)]
-pub mod sample;
+mod golden;
+#[cfg(test)]
+pub(crate) mod sample;
 
 use std::sync::Arc;
 
