@@ -78,6 +78,6 @@ impl Catalogues {
 fn none() -> Catalogued {
     Catalogued {
         version: 0,
-        catalogue: Arc::new(Catalogue::default()),
+        catalogue: Arc::new(Catalogue::empty()),
     }
 }
