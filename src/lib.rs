@@ -1,2 +1,5 @@
 //! lib
+pub mod broker;
+pub mod clock;
 pub mod model;
+pub mod retry;
