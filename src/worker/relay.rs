@@ -49,9 +49,11 @@ pub(super) async fn run(works: Works, stop: CancellationToken) {
     }
 }
 
-/// Publishes what is left, for as long as it gets anywhere.
+/// Publishes what is left, for as long as it gets anywhere, and lets another relay go on at once.
 pub(super) async fn drain(works: &Works) {
     while matches!(turn(works).await, Ok(Published::More)) {}
+    // Not lost if it fails: the duty runs out by itself.
+    let _ = works.store.hold_duty(DUTY, &works.worker, Duration::ZERO).await;
 }
 
 enum Published {
