@@ -30,7 +30,11 @@ impl<'t> Document<'t> {
         }
         let lines = Lines::of(text);
         match DeTable::parse(text) {
-            Ok(root) => Ok(Self { lines, root, found: RefCell::default() }),
+            Ok(root) => Ok(Self {
+                lines,
+                root,
+                found: RefCell::default(),
+            }),
             Err(error) => Err(vec![syntax_error(&lines, text, &error)].into()),
         }
     }
@@ -43,7 +47,10 @@ impl<'t> Document<'t> {
     /// Whether an error has been found so far.
     #[must_use]
     pub fn has_errors(&self) -> bool {
-        self.found.borrow().iter().any(|problem| problem.severity == Severity::Error)
+        self.found
+            .borrow()
+            .iter()
+            .any(|problem| problem.severity == Severity::Error)
     }
 
     /// All faults that were found, by place.
@@ -106,7 +113,9 @@ mod tests {
 
     #[test]
     fn a_syntax_error_shows_its_line() {
-        let problems = Document::parse("[tools.refund]\nkind = \"builtin\nurl = 1\n").err().unwrap();
+        let problems = Document::parse("[tools.refund]\nkind = \"builtin\nurl = 1\n")
+            .err()
+            .unwrap();
         let shown = problems.to_string();
         assert_eq!(problems.len(), 1);
         assert!(shown.starts_with("error: not valid TOML: "), "{shown}");
@@ -118,14 +127,20 @@ mod tests {
     #[test]
     fn a_key_that_stands_twice_is_found_at_its_second_place() {
         let problems = Document::parse("a = 1\nb = 2\na = 3\n").err().unwrap();
-        assert_eq!(problems.iter().map(|p| (p.line, p.column)).collect::<Vec<_>>(), [(3, 1)]);
+        assert_eq!(
+            problems.iter().map(|p| (p.line, p.column)).collect::<Vec<_>>(),
+            [(3, 1)]
+        );
     }
 
     #[test]
     fn a_text_that_is_too_large_is_not_looked_at() {
         let text = "#".repeat(MAX_BYTES + 1);
         let problems = Document::parse(&text).err().unwrap();
-        assert_eq!(problems.to_string(), "error: the text has 4194305 bytes; at most 4194304 are read");
+        assert_eq!(
+            problems.to_string(),
+            "error: the text has 4194305 bytes; at most 4194304 are read"
+        );
         assert!(Document::parse(&text[..MAX_BYTES]).is_ok());
     }
 }
