@@ -2,13 +2,14 @@
 //! known keys is what the code reads and cannot drift from it; whatever else the table holds is a fault.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use toml::de::DeTable;
 
-use super::{Document, Item, Severity, nearest};
+use super::document::NOTHING_MEANT;
+use super::{Document, Item, Severity};
 
 /// A table that is being read. [`Section::finish`] reports the keys that nobody asked for.
 #[must_use = "a section that is not finished takes unknown keys in silence"]
@@ -96,13 +97,13 @@ impl<'d> Section<'d> {
 
     /// A list of names, each at most once; empty where the key does not stand there.
     pub fn names(&self, key: &'static str) -> Vec<(&'d str, Item<'d>)> {
-        let mut names: Vec<(&'d str, Item<'d>)> = Vec::new();
+        let (mut names, mut seen) = (Vec::new(), BTreeSet::new());
         for item in self.get(key).map(|item| item.list()).unwrap_or_default() {
             let Some(name) = item.name() else { continue };
-            if names.iter().any(|(known, _)| *known == name) {
-                item.error(format!("`{name}` stands twice in {}.{key}", self.path));
-            } else {
+            if seen.insert(name) {
                 names.push((name, item));
+            } else {
+                item.error(format!("`{name}` stands twice in {}.{key}", self.path));
             }
         }
         names
@@ -110,17 +111,29 @@ impl<'d> Section<'d> {
 
     /// An error about this table as a whole, placed where it begins.
     pub fn error(&self, message: impl Into<String>) {
-        self.document.report(Severity::Error, &self.path, self.at, message.into(), None);
+        self.document.report(Severity::Error, &self.path, self.at, message.into(), NOTHING_MEANT);
     }
 
     /// A warning about a key that may be absent, placed where the table begins.
     pub fn warn_at_key(&self, key: &'static str, message: impl Into<String>) {
-        self.document.report(Severity::Warning, &joined(&self.path, key), self.at, message.into(), None);
+        self.document.report(
+            Severity::Warning,
+            &joined(&self.path, key),
+            self.at,
+            message.into(),
+            NOTHING_MEANT,
+        );
     }
 
     /// An error about a key that is absent, placed where the table begins.
     pub fn error_at_key(&self, key: &'static str, message: impl Into<String>) {
-        self.document.report(Severity::Error, &joined(&self.path, key), self.at, message.into(), None);
+        self.document.report(
+            Severity::Error,
+            &joined(&self.path, key),
+            self.at,
+            message.into(),
+            NOTHING_MEANT,
+        );
     }
 
     /// Ends the reading: each key that was not asked for is an error that names the nearest one that was.
@@ -134,12 +147,12 @@ impl<'d> Section<'d> {
                 Some(None) => {}
                 Some(Some(reason)) => {
                     let message = format!("the key `{name}` is out of place in {shown}: {reason}");
-                    self.document.report(Severity::Error, &path, at, message, None);
+                    self.document.report(Severity::Error, &path, at, message, NOTHING_MEANT);
                 }
                 None => {
                     let usable = known.iter().filter(|(_, reason)| reason.is_none()).map(|(key, _)| *key);
                     let message = format!("unknown key `{name}` in {shown}");
-                    self.document.report(Severity::Error, &path, at, message, nearest(name, usable));
+                    self.document.report(Severity::Error, &path, at, message, (name, usable));
                 }
             }
         }
