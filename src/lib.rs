@@ -1,4 +1,5 @@
 //! lib
 pub mod catalogue;
+pub mod config;
 pub mod declaration;
 pub mod model;
