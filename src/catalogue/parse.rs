@@ -73,11 +73,15 @@ fn read(document: &Document<'_>) -> Catalogue {
     let catalogue = Catalogue {
         trust_zone_enforcement: governance.map_or(Enforcement::Enforce, read_governance),
         providers: each(tables.providers.as_ref(), models::read_provider),
-        models: each(tables.models.as_ref(), |name, section| models::read_model(name, section, &names)),
+        models: each(tables.models.as_ref(), |name, section| {
+            models::read_model(name, section, &names)
+        }),
         configurations: each(tables.configurations.as_ref(), |name, section| {
             Some(read_configuration(name, section, &names))
         }),
-        toolsets: each(tables.toolsets.as_ref(), |name, section| Some(read_toolset(name, section, &names))),
+        toolsets: each(tables.toolsets.as_ref(), |name, section| {
+            Some(read_toolset(name, section, &names))
+        }),
         tools: each(tables.tools.as_ref(), tools::read_tool)
             .into_iter()
             .map(|(name, tool)| (name.into(), tool))
@@ -99,7 +103,10 @@ pub(super) struct Names<'d> {
 }
 
 fn named<'d>(table: Option<&Section<'d>>) -> BTreeSet<&'d str> {
-    table.into_iter().flat_map(|table| table.entries().map(|(name, _)| name)).collect()
+    table
+        .into_iter()
+        .flat_map(|table| table.entries().map(|(name, _)| name))
+        .collect()
 }
 
 /// Reads each named table of a kind. One that cannot be built has reported why and is left out.
@@ -160,7 +167,10 @@ fn read_governance(section: Section<'_>) -> Enforcement {
 fn read_toolset(name: &str, section: &Section<'_>, names: &Names<'_>) -> Toolset {
     section.require("tools");
     let tools = references(section, "tools", "tool", &names.tools);
-    Toolset { name: name.to_owned(), tools: tools.into_iter().map(Into::into).collect() }
+    Toolset {
+        name: name.to_owned(),
+        tools: tools.into_iter().map(Into::into).collect(),
+    }
 }
 
 fn read_configuration(name: &str, section: &Section<'_>, names: &Names<'_>) -> Configuration {
@@ -183,7 +193,11 @@ fn read_configuration(name: &str, section: &Section<'_>, names: &Names<'_>) -> C
         model: model.unwrap_or_default().to_owned(),
         fallbacks,
         toolsets: references(section, "toolsets", "toolset", &names.toolsets),
-        groups: section.names("groups").into_iter().map(|(name, _)| name.to_owned()).collect(),
+        groups: section
+            .names("groups")
+            .into_iter()
+            .map(|(name, _)| name.to_owned())
+            .collect(),
         // The range has bounded it.
         max_iterations: u32::try_from(max_iterations).unwrap_or(u32::MAX),
         approval_ttl: section.duration(

@@ -1,11 +1,10 @@
 //! From what was given to [`Settings`]: defaults, secrets from files, and what the values have to be together.
+//! Which database and which broker an address means is in `addresses`.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
-
-use url::Url;
 
 use super::settings::SETTINGS;
 use super::source::Given;
@@ -28,7 +27,11 @@ pub(super) fn build(
     given: Given,
     read: impl Fn(&str, &Path) -> Result<String, SettingsError>,
 ) -> Result<Settings, Failed> {
-    let Given { values, host, problems } = given;
+    let Given {
+        values,
+        host,
+        problems,
+    } = given;
     if !problems.is_empty() {
         return Err(Failed::Wrong(problems));
     }
@@ -48,14 +51,16 @@ pub(super) fn build(
     }
 }
 
-struct Values {
+/// What was given, and what is wrong with it.
+pub(super) struct Values {
     values: BTreeMap<&'static str, Value>,
-    problems: Vec<Problem>,
+    pub(super) problems: Vec<Problem>,
 }
 
 impl Values {
-    fn wrong(&mut self, path: &str, fault: &str) {
-        self.problems.push(Problem::elsewhere(path, format!("{path} {fault}")));
+    pub(super) fn wrong(&mut self, path: &str, fault: &str) {
+        self.problems
+            .push(Problem::elsewhere(path, format!("{path} {fault}")));
     }
 
     /// The value that was given, or the default, if there is one.
@@ -67,7 +72,7 @@ impl Values {
         self.values.get(path).cloned().or_else(default)
     }
 
-    fn text(&self, path: &str) -> Option<String> {
+    pub(super) fn text(&self, path: &str) -> Option<String> {
         match self.value(path)? {
             Value::Text(text) => Some(text),
             _ => None,
@@ -97,7 +102,10 @@ impl Values {
     ) -> Result<Option<Secret>, Failed> {
         match (self.text(path), self.text(file_path)) {
             (Some(_), Some(_)) => {
-                self.wrong(file_path, &format!("and {path} are both set; one source must be named"));
+                self.wrong(
+                    file_path,
+                    &format!("and {path} are both set; one source must be named"),
+                );
                 Ok(None)
             }
             (Some(url), None) => Ok(Some(Secret::new(url))),
@@ -107,87 +115,6 @@ impl Values {
             }
             (None, None) => Ok(None),
         }
-    }
-
-    fn database_kind(&mut self, url: Option<&Secret>) -> Option<DatabaseKind> {
-        const PATH: &str = "database.url";
-        let Some(url) = url.map(Secret::expose) else {
-            if self.problems.is_empty() {
-                self.wrong(
-                    PATH,
-                    "is not set: it names the database, as `sqlite:///path/file.db` or `postgres://…`",
-                );
-            }
-            return None;
-        };
-        if let Some(file) = url.strip_prefix("sqlite:") {
-            let name = file.split('?').next().unwrap_or_default().trim_start_matches('/');
-            if name.is_empty() {
-                self.wrong(PATH, "names no file: write `sqlite:///path/file.db`");
-            } else if name == ":memory:" || file.contains("mode=memory") {
-                self.wrong(
-                    PATH,
-                    "is in memory: runs that wait for a decision would be lost with the process",
-                );
-            }
-            return Some(DatabaseKind::Sqlite);
-        }
-        let is_server = Url::parse(url).is_ok_and(|url| matches!(url.scheme(), "postgres" | "postgresql"));
-        if !is_server {
-            self.wrong(PATH, "must be `sqlite:///path/file.db` or `postgres://user@host/database`");
-        }
-        is_server.then_some(DatabaseKind::Postgres)
-    }
-
-    fn broker_address(
-        &mut self,
-        url: Option<Secret>,
-        database: Option<DatabaseKind>,
-    ) -> Option<BrokerAddress> {
-        const PATH: &str = "broker.url";
-        match (url, database) {
-            (None, Some(DatabaseKind::Sqlite)) => Some(BrokerAddress::Embedded),
-            (None, Some(DatabaseKind::Postgres)) => {
-                self.wrong(
-                    PATH,
-                    "is not set: with PostgreSQL, write `amqp://…`, or `embedded` for one process",
-                );
-                None
-            }
-            (None, None) => None,
-            (Some(url), _) if url.expose() == "embedded" => Some(BrokerAddress::Embedded),
-            (Some(url), database) => {
-                let is_broker = Url::parse(url.expose())
-                    .is_ok_and(|url| matches!(url.scheme(), "amqp" | "amqps") && url.has_host());
-                if !is_broker {
-                    self.wrong(PATH, "must be `embedded`, `amqp://user@host` or `amqps://user@host`");
-                } else if database == Some(DatabaseKind::Sqlite) {
-                    self.wrong(
-                        PATH,
-                        "names RabbitMQ, but database.url names a SQLite file: workers on other machines would take \
-                         jobs whose runs they cannot see. Use PostgreSQL, or the `embedded` broker",
-                    );
-                }
-                is_broker.then_some(BrokerAddress::Amqp(url))
-            }
-        }
-    }
-
-    /// The outer option: whether the setting is right. The inner: whether to listen.
-    fn listen(&mut self) -> Option<Option<SocketAddr>> {
-        const PATH: &str = "http.listen";
-        let text = self.text(PATH)?;
-        if text == "off" {
-            return Some(None);
-        }
-        let address = text.parse().ok();
-        if address.is_none() {
-            self.wrong(
-                PATH,
-                "must be an address and a port as numbers, such as \"127.0.0.1:8080\", or \"off\"",
-            );
-        }
-        address.map(Some)
     }
 
     /// Puts the sections together; nothing if a part of them is missing, which has been reported.
@@ -220,7 +147,10 @@ impl Values {
             },
             worker: WorkerSettings {
                 slots,
-                name: self.text("worker.name").or(host).unwrap_or_else(|| "worker".to_owned()),
+                name: self
+                    .text("worker.name")
+                    .or(host)
+                    .unwrap_or_else(|| "worker".to_owned()),
                 grace: self.duration("worker.grace")?,
             },
             lease: LeaseSettings {
@@ -228,7 +158,10 @@ impl Values {
                 renew_every: self.duration("lease.renew_every").unwrap_or(ttl / 3),
                 max_requeues: self.number("lease.max_requeues")?,
             },
-            relay: RelaySettings { poll: self.duration("relay.poll")?, batch: self.number("relay.batch")? },
+            relay: RelaySettings {
+                poll: self.duration("relay.poll")?,
+                batch: self.number("relay.batch")?,
+            },
             reaper: ReaperSettings {
                 every: self.duration("reaper.every")?,
                 wake_after: self.duration("reaper.wake_after")?,
@@ -241,7 +174,11 @@ impl Values {
             },
             http: HttpSettings { listen: listen? },
             log: LogSettings {
-                format: if self.text("log.format")? == "json" { LogFormat::Json } else { LogFormat::Text },
+                format: if self.text("log.format")? == "json" {
+                    LogFormat::Json
+                } else {
+                    LogFormat::Text
+                },
                 level: self.text("log.level")?,
             },
         })
@@ -249,7 +186,14 @@ impl Values {
 
     /// What cannot work together.
     fn compare(&mut self, settings: &Settings) {
-        let Settings { broker, worker, lease, limits, log, .. } = settings;
+        let Settings {
+            broker,
+            worker,
+            lease,
+            limits,
+            log,
+            ..
+        } = settings;
         if lease.renew_every * 2 > lease.ttl {
             self.wrong(
                 "lease.renew_every",
@@ -257,21 +201,37 @@ impl Values {
             );
         }
         if broker.prefetch < worker.slots {
-            self.wrong("broker.prefetch", "must be at least worker.slots: some slots would never get a job");
+            self.wrong(
+                "broker.prefetch",
+                "must be at least worker.slots: some slots would never get a job",
+            );
         }
-        for (path, bytes) in
-            [("limits.argument_bytes", limits.argument_bytes), ("limits.result_bytes", limits.result_bytes)]
-        {
+        for (path, bytes) in [
+            ("limits.argument_bytes", limits.argument_bytes),
+            ("limits.result_bytes", limits.result_bytes),
+        ] {
             if bytes > limits.transcript_bytes {
-                self.wrong(path, "must be at most limits.transcript_bytes, into which it has to fit");
+                self.wrong(
+                    path,
+                    "must be at most limits.transcript_bytes, into which it has to fit",
+                );
             }
         }
         if broker.prefix.len() > 64
-            || !broker.prefix.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b))
+            || !broker
+                .prefix
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b))
         {
-            self.wrong("broker.prefix", "must be 1 to 64 letters, digits, `.`, `_` or `-`");
+            self.wrong(
+                "broker.prefix",
+                "must be 1 to 64 letters, digits, `.`, `_` or `-`",
+            );
         }
-        if tracing_subscriber::EnvFilter::builder().parse(&log.level).is_err() {
+        if tracing_subscriber::EnvFilter::builder()
+            .parse(&log.level)
+            .is_err()
+        {
             self.wrong(
                 "log.level",
                 "must be a level such as `info`, or directives such as `info,countersign=debug`",

@@ -6,6 +6,7 @@
 //! secrets; it never looks at the process's environment itself, which the caller hands in, and it never shows a
 //! secret. What is declared for agents is not here but in the catalogue.
 
+mod addresses;
 mod build;
 mod roles;
 mod secret;
@@ -69,14 +70,18 @@ impl Settings {
         file: Option<&Path>,
         env: impl Iterator<Item = (String, String)>,
     ) -> Result<Self, SettingsError> {
-        let text = file.map(|path| read_text("the settings", path)).transpose()?.unwrap_or_default();
+        let text = file
+            .map(|path| read_text("the settings", path))
+            .transpose()?
+            .unwrap_or_default();
         let mut given = source::read(&text, env);
         given.host = given.host.or_else(host_name);
         build::build(given, read_text).map_err(|failed| match failed {
             build::Failed::Unreadable(error) => error,
-            build::Failed::Wrong(problems) => {
-                SettingsError::Invalid { file: file.map(Path::to_owned), problems: problems.into() }
-            }
+            build::Failed::Wrong(problems) => SettingsError::Invalid {
+                file: file.map(Path::to_owned),
+                problems: problems.into(),
+            },
         })
     }
 }

@@ -22,7 +22,13 @@ pub enum Role {
 
 impl Role {
     /// Every role.
-    pub const ALL: [Self; 5] = [Self::Web, Self::Worker, Self::Relay, Self::Reaper, Self::Automation];
+    pub const ALL: [Self; 5] = [
+        Self::Web,
+        Self::Worker,
+        Self::Relay,
+        Self::Reaper,
+        Self::Automation,
+    ];
 
     /// Its name on the command line.
     #[must_use]
@@ -75,6 +81,10 @@ impl Settings {
                 "http.listen is `off`, but the role `web` is asked for",
             ));
         }
-        if problems.is_empty() { Ok(()) } else { Err(problems.into()) }
+        if problems.is_empty() {
+            Ok(())
+        } else {
+            Err(problems.into())
+        }
     }
 }

@@ -17,7 +17,11 @@ pub(super) struct Given {
 
 /// Reads file and variables.
 pub(super) fn read(text: &str, env: impl Iterator<Item = (String, String)>) -> Given {
-    let mut given = Given { values: BTreeMap::new(), host: None, problems: Vec::new() };
+    let mut given = Given {
+        values: BTreeMap::new(),
+        host: None,
+        problems: Vec::new(),
+    };
     read_file(&mut given, text);
     read_variables(&mut given, env);
     given
@@ -32,7 +36,10 @@ fn read_file(given: &mut Given, text: &str) {
         Err(problems) => problems,
     };
     // The line that a syntax error shows may hold a password.
-    given.problems.extend(problems.into_iter().map(|problem| Problem { excerpt: None, ..problem }));
+    given.problems.extend(problems.into_iter().map(|problem| Problem {
+        excerpt: None,
+        ..problem
+    }));
 }
 
 fn read_sections(given: &mut Given, document: &Document<'_>) {
@@ -66,7 +73,9 @@ fn read_variables(given: &mut Given, env: impl Iterator<Item = (String, String)>
             }
             match row.kind.read(&text) {
                 Ok(value) => named.push((row.path, value)),
-                Err(fault) => given.problems.push(Problem::elsewhere(row.path, format!("{name} {fault}"))),
+                Err(fault) => given
+                    .problems
+                    .push(Problem::elsewhere(row.path, format!("{name} {fault}"))),
             }
         } else if name.starts_with(VARIABLE_PREFIX) && !is_not_ours(&name) {
             let mut problem = Problem::elsewhere("", format!("unknown variable `{name}`"));
@@ -76,7 +85,10 @@ fn read_variables(given: &mut Given, env: impl Iterator<Item = (String, String)>
     }
     // A variable for one of two sources of a secret stands over both of the file's.
     for (path, _) in &named {
-        for pair in [["database.url", "database.url_file"], ["broker.url", "broker.url_file"]] {
+        for pair in [
+            ["database.url", "database.url_file"],
+            ["broker.url", "broker.url_file"],
+        ] {
             if pair.contains(path) {
                 given.values.retain(|given, _| !pair.contains(given));
             }

@@ -12,7 +12,9 @@ use super::{BrokerAddress, DatabaseKind, LogFormat, Role, Settings, SettingsErro
 fn load(text: &str, variables: &[(&str, &str)]) -> Result<Settings, SettingsError> {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(text.as_bytes()).unwrap();
-    let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    let variables = variables
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     Settings::load(Some(file.path()), variables)
 }
 
@@ -38,15 +40,25 @@ fn what_is_not_set_has_its_default() {
     assert_eq!(settings.lease.renew_every, Duration::from_secs(10));
     assert_eq!(settings.limits.transcript_bytes, 16 << 20);
     assert_eq!(settings.http.listen.unwrap().to_string(), "127.0.0.1:8080");
-    assert_eq!((settings.log.format, settings.log.level.as_str()), (LogFormat::Text, "info"));
-    assert!(SETTINGS.iter().all(|row| row.default.is_none_or(|text| row.kind.read(text).is_ok())));
+    assert_eq!(
+        (settings.log.format, settings.log.level.as_str()),
+        (LogFormat::Text, "info")
+    );
+    assert!(
+        SETTINGS
+            .iter()
+            .all(|row| row.default.is_none_or(|text| row.kind.read(text).is_ok()))
+    );
 }
 
 #[test]
 fn a_variable_stands_over_the_file_and_the_file_over_the_default() {
     let text = format!("{SQLITE}[worker]\nslots = 3\nname = \"w\"\n[http]\nlisten = \"off\"");
-    let settings =
-        load(&text, &[("COUNTERSIGN_WORKER_SLOTS", "5"), ("COUNTERSIGN_WORKER_NAME", "")]).unwrap();
+    let settings = load(
+        &text,
+        &[("COUNTERSIGN_WORKER_SLOTS", "5"), ("COUNTERSIGN_WORKER_NAME", "")],
+    )
+    .unwrap();
     assert_eq!((settings.worker.slots, settings.worker.name.as_str()), (5, "w"));
     assert_eq!(settings.http.listen, None);
 }
@@ -57,10 +69,16 @@ fn each_setting_can_be_set_in_either_way() {
         let text = row.default.unwrap();
         assert!(load(SQLITE, &[(&row.variable(), text)]).is_ok(), "{}", row.path);
         let (section, key) = row.section_and_key();
-        let written =
-            if text.bytes().all(|b| b.is_ascii_digit()) { text.to_owned() } else { format!("{text:?}") };
+        let written = if text.bytes().all(|b| b.is_ascii_digit()) {
+            text.to_owned()
+        } else {
+            format!("{text:?}")
+        };
         let file = format!("{section}.{key} = {written}\n");
-        assert!(load(&file, &[("COUNTERSIGN_DATABASE_URL", "sqlite:///tmp/a.db")]).is_ok(), "{file}");
+        assert!(
+            load(&file, &[("COUNTERSIGN_DATABASE_URL", "sqlite:///tmp/a.db")]).is_ok(),
+            "{file}"
+        );
     }
 }
 
@@ -76,7 +94,11 @@ fn case_c8_a_misspelt_setting_is_refused_and_the_nearest_known_one_named() {
     assert_eq!(
         refused(
             SQLITE,
-            &[("COUNTERSIGN_WORKER_SLOT", "3"), ("COUNTERSIGN_CONFIG", "x"), ("COUNTERSIGN_TEST_X", "")]
+            &[
+                ("COUNTERSIGN_WORKER_SLOT", "3"),
+                ("COUNTERSIGN_CONFIG", "x"),
+                ("COUNTERSIGN_TEST_X", "")
+            ]
         ),
         ["error: unknown variable `COUNTERSIGN_WORKER_SLOT`: did you mean `COUNTERSIGN_WORKER_SLOTS`?"]
     );
@@ -90,7 +112,10 @@ fn a_wrong_value_is_refused_by_name() {
         [format!("error: COUNTERSIGN_WORKER_SLOTS {numbers}")]
     );
     for (text, expected) in [
-        ("[worker]\nslots = 0", "worker.slots must be from 1 to 1024, line 4, column 1"),
+        (
+            "[worker]\nslots = 0",
+            "worker.slots must be from 1 to 1024, line 4, column 1",
+        ),
         (
             "[lease]\nttl = 30",
             "lease.ttl must be a duration in quotes, such as \"30s\", not a whole number, line 4, column 1",
@@ -108,7 +133,10 @@ fn a_wrong_value_is_refused_by_name() {
             "http.listen must be an address and a port as numbers, such as \"127.0.0.1:8080\", or \"off\"",
         ),
     ] {
-        assert_eq!(refused(&format!("{SQLITE}{text}"), &[]), [format!("error: {expected}")]);
+        assert_eq!(
+            refused(&format!("{SQLITE}{text}"), &[]),
+            [format!("error: {expected}")]
+        );
     }
 }
 
@@ -117,17 +145,29 @@ fn what_cannot_work_together_is_refused() {
     let postgres = "[database]\nurl = \"postgres://app@db/app\"\n";
     let starts = |text: &str, expected: &str| {
         let problems = refused(text, &[]);
-        assert!(problems.len() == 1 && problems[0].starts_with(expected), "{problems:?}");
+        assert!(
+            problems.len() == 1 && problems[0].starts_with(expected),
+            "{problems:?}"
+        );
     };
     starts("", "error: database.url is not set");
-    starts("[database]\nurl = \"mysql://db\"", "error: database.url must be `sqlite:");
-    starts("[database]\nurl = \"sqlite::memory:\"", "error: database.url is in memory");
+    starts(
+        "[database]\nurl = \"mysql://db\"",
+        "error: database.url must be `sqlite:",
+    );
+    starts(
+        "[database]\nurl = \"sqlite::memory:\"",
+        "error: database.url is in memory",
+    );
     starts(postgres, "error: broker.url is not set: with PostgreSQL");
     starts(
         &format!("{SQLITE}[broker]\nurl = \"amqp://mq\""),
         "error: broker.url names RabbitMQ, but database.url",
     );
-    starts(&format!("{postgres}[broker]\nurl = \"redis://mq\""), "error: broker.url must be `embedded`");
+    starts(
+        &format!("{postgres}[broker]\nurl = \"redis://mq\""),
+        "error: broker.url must be `embedded`",
+    );
     starts(
         &format!("{SQLITE}[broker]\nprefetch = 2"),
         "error: broker.prefetch must be at least worker.slots",
@@ -148,8 +188,14 @@ fn what_cannot_work_together_is_refused() {
 fn an_embedded_broker_needs_all_roles_in_its_process() {
     let embedded = load(SQLITE, &[]).unwrap();
     assert!(embedded.allow(&Role::ALL.into()).is_ok());
-    let problems = embedded.allow(&BTreeSet::from([Role::Web, Role::Worker])).unwrap_err().to_string();
-    assert!(problems.ends_with("it lacks relay, reaper, automation"), "{problems}");
+    let problems = embedded
+        .allow(&BTreeSet::from([Role::Web, Role::Worker]))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        problems.ends_with("it lacks relay, reaper, automation"),
+        "{problems}"
+    );
 
     let apart = "database.url = \"postgres://db/app\"\nbroker.url = \"amqp://mq\"\nhttp.listen = \"off\"";
     let apart = load(apart, &[]).unwrap();
@@ -165,7 +211,10 @@ fn a_secret_may_come_from_a_file_and_is_shown_nowhere() {
     let path = secret.path().to_str().unwrap();
     let settings = load(
         "",
-        &[("COUNTERSIGN_DATABASE_URL_FILE", path), ("COUNTERSIGN_BROKER_URL", "amqp://u:hunter2@mq")],
+        &[
+            ("COUNTERSIGN_DATABASE_URL_FILE", path),
+            ("COUNTERSIGN_BROKER_URL", "amqp://u:hunter2@mq"),
+        ],
     )
     .unwrap();
     assert_eq!(settings.database.url.expose(), "postgres://app:hunter2@db/app");
@@ -176,7 +225,10 @@ fn a_secret_may_come_from_a_file_and_is_shown_nowhere() {
         "[database]\nurl = \"postgres://app:hunter2@db\nslots = 1",
         "[database]\nurl = [\"postgres://app:hunter2@db\"]",
     ] {
-        assert!(!load(text, &[]).unwrap_err().to_string().contains("hunter2"), "{text}");
+        assert!(
+            !load(text, &[]).unwrap_err().to_string().contains("hunter2"),
+            "{text}"
+        );
     }
     let both = format!("{SQLITE}url_file = \"x\"");
     assert_eq!(
@@ -191,7 +243,10 @@ fn a_secret_may_come_from_a_file_and_is_shown_nowhere() {
 fn a_file_that_cannot_be_read_is_named() {
     let missing = std::path::Path::new("/nowhere/settings.toml");
     let error = Settings::load(Some(missing), std::iter::empty()).unwrap_err();
-    assert_eq!(error.to_string(), "the settings cannot be read from /nowhere/settings.toml");
+    assert_eq!(
+        error.to_string(),
+        "the settings cannot be read from /nowhere/settings.toml"
+    );
     let error = load("[database]\nurl_file = \"/nowhere/url\"", &[]).unwrap_err();
     assert_eq!(error.to_string(), "database.url cannot be read from /nowhere/url");
 }
@@ -200,10 +255,15 @@ fn a_file_that_cannot_be_read_is_named() {
 fn the_documented_table_is_the_one_in_the_code() {
     let mut table = String::new();
     for row in &SETTINGS {
-        let default = row.default.map_or_else(|| row.otherwise.to_owned(), |text| format!("`{text}`"));
+        let default = row
+            .default
+            .map_or_else(|| row.otherwise.to_owned(), |text| format!("`{text}`"));
         let (path, variable, about) = (row.path, row.variable(), row.about);
         writeln!(table, "| `{path}` | `{variable}` | {default} | {about} |").unwrap();
     }
     let documented = include_str!("../../docs/settings.md");
-    assert!(documented.contains(&table), "docs/settings.md should hold this table:\n{table}");
+    assert!(
+        documented.contains(&table),
+        "docs/settings.md should hold this table:\n{table}"
+    );
 }

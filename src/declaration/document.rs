@@ -43,7 +43,11 @@ impl<'t> Document<'t> {
         }
         let lines = Lines::of(text);
         match DeTable::parse(text) {
-            Ok(root) => Ok(Self { lines, root, found: RefCell::default() }),
+            Ok(root) => Ok(Self {
+                lines,
+                root,
+                found: RefCell::default(),
+            }),
             Err(error) => Err(vec![syntax_error(&lines, text, &error)].into()),
         }
     }
@@ -62,11 +66,22 @@ impl<'t> Document<'t> {
     /// All faults that were found, by place; of very many, those that were found first and how many more there are.
     #[must_use]
     pub fn into_problems(self) -> Problems {
-        let Found { mut told, untold, has_errors } = self.found.into_inner();
+        let Found {
+            mut told,
+            untold,
+            has_errors,
+        } = self.found.into_inner();
         if untold > 0 {
-            let severity = if has_errors { Severity::Error } else { Severity::Warning };
+            let severity = if has_errors {
+                Severity::Error
+            } else {
+                Severity::Warning
+            };
             let message = format!("{untold} more problems are not shown");
-            told.push(Problem { severity, ..Problem::elsewhere("", message) });
+            told.push(Problem {
+                severity,
+                ..Problem::elsewhere("", message)
+            });
         }
         told.into()
     }
@@ -89,7 +104,13 @@ impl<'t> Document<'t> {
         let (line, column) = self.lines.place(at);
         let (written, candidates) = meant;
         let suggestion = nearest(written, candidates).map(str::to_owned);
-        found.told.push(Problem { suggestion, line, column, severity, ..Problem::elsewhere(path, message) });
+        found.told.push(Problem {
+            suggestion,
+            line,
+            column,
+            severity,
+            ..Problem::elsewhere(path, message)
+        });
     }
 }
 
@@ -116,7 +137,9 @@ mod tests {
 
     #[test]
     fn a_syntax_error_shows_its_line() {
-        let problems = Document::parse("[tools.refund]\nkind = \"builtin\nurl = 1\n").err().unwrap();
+        let problems = Document::parse("[tools.refund]\nkind = \"builtin\nurl = 1\n")
+            .err()
+            .unwrap();
         let shown = problems.to_string();
         assert_eq!(problems.len(), 1);
         assert!(shown.starts_with("error: not valid TOML: "), "{shown}");
@@ -128,14 +151,20 @@ mod tests {
     #[test]
     fn a_key_that_stands_twice_is_found_at_its_second_place() {
         let problems = Document::parse("a = 1\nb = 2\na = 3\n").err().unwrap();
-        assert_eq!(problems.iter().map(|p| (p.line, p.column)).collect::<Vec<_>>(), [(3, 1)]);
+        assert_eq!(
+            problems.iter().map(|p| (p.line, p.column)).collect::<Vec<_>>(),
+            [(3, 1)]
+        );
     }
 
     #[test]
     fn a_text_that_is_too_large_is_not_looked_at() {
         let text = "#".repeat(MAX_BYTES + 1);
         let problems = Document::parse(&text).err().unwrap();
-        assert_eq!(problems.to_string(), "error: the text has 4194305 bytes; at most 4194304 are read");
+        assert_eq!(
+            problems.to_string(),
+            "error: the text has 4194305 bytes; at most 4194304 are read"
+        );
         assert!(Document::parse(&text[..MAX_BYTES]).is_ok());
     }
 }

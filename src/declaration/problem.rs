@@ -165,8 +165,11 @@ mod tests {
 
     #[test]
     fn problems_are_told_in_the_order_of_the_text() {
-        let problems =
-            Problems::from(vec![problem(9, "late"), problem(0, "everywhere"), problem(2, "early")]);
+        let problems = Problems::from(vec![
+            problem(9, "late"),
+            problem(0, "everywhere"),
+            problem(2, "early"),
+        ]);
         assert_eq!(
             problems.to_string(),
             "warning: everywhere\nwarning: early, line 2, column 1\nwarning: late, line 9, column 1"
@@ -177,6 +180,9 @@ mod tests {
     #[test]
     fn a_name_cannot_rewrite_the_terminal() {
         let shown = problem(1, "unknown key `a\u{1b}[2K\u{202e}`").to_string();
-        assert_eq!(shown, "warning: unknown key `a\\u{1b}[2K\\u{202e}`, line 1, column 1");
+        assert_eq!(
+            shown,
+            "warning: unknown key `a\\u{1b}[2K\\u{202e}`, line 1, column 1"
+        );
     }
 }

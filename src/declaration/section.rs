@@ -24,7 +24,13 @@ pub struct Section<'d> {
 
 impl<'d> Section<'d> {
     pub(super) fn new(document: &'d Document<'d>, path: String, at: usize, table: &'d DeTable<'d>) -> Self {
-        Self { document, path, at, table, known: RefCell::default() }
+        Self {
+            document,
+            path,
+            at,
+            table,
+            known: RefCell::default(),
+        }
     }
 
     /// The key's path from the root: `tools.refund`.
@@ -37,7 +43,12 @@ impl<'d> Section<'d> {
     pub fn get(&self, key: &'static str) -> Option<Item<'d>> {
         self.known.borrow_mut().insert(key, None);
         let (written, value) = self.table.get_key_value(key)?;
-        Some(Item::new(self.document, joined(&self.path, key), written.span().start, value))
+        Some(Item::new(
+            self.document,
+            joined(&self.path, key),
+            written.span().start,
+            value,
+        ))
     }
 
     /// The value of a key that has to stand there; that it does not is an error.
@@ -53,7 +64,10 @@ impl<'d> Section<'d> {
     pub fn entries(&self) -> impl Iterator<Item = (&'d str, Item<'d>)> {
         self.table.iter().map(|(key, value)| {
             let name: &'d str = key.get_ref();
-            (name, Item::new(self.document, joined(&self.path, name), key.span().start, value))
+            (
+                name,
+                Item::new(self.document, joined(&self.path, name), key.span().start, value),
+            )
         })
     }
 
@@ -67,7 +81,9 @@ impl<'d> Section<'d> {
 
     /// Declares keys that may be right, while it is unknown what this table should hold. Nothing is said of them.
     pub fn tolerate(&self, keys: &[&'static str]) {
-        self.known.borrow_mut().extend(keys.iter().map(|key| (*key, None)));
+        self.known
+            .borrow_mut()
+            .extend(keys.iter().map(|key| (*key, None)));
     }
 
     /// A text, if the key stands there and is one.
@@ -77,12 +93,16 @@ impl<'d> Section<'d> {
 
     /// A truth value, or the default.
     pub fn flag(&self, key: &'static str, default: Flag) -> bool {
-        self.get(key).and_then(|item| item.flag()).unwrap_or(default == Flag::Set)
+        self.get(key)
+            .and_then(|item| item.flag())
+            .unwrap_or(default == Flag::Set)
     }
 
     /// A whole number in a range, or the default.
     pub fn number(&self, key: &'static str, range: RangeInclusive<u64>, default: u64) -> u64 {
-        self.get(key).and_then(|item| item.number(range)).unwrap_or(default)
+        self.get(key)
+            .and_then(|item| item.number(range))
+            .unwrap_or(default)
     }
 
     /// A duration in a range, or the default.
@@ -92,7 +112,9 @@ impl<'d> Section<'d> {
         range: RangeInclusive<Duration>,
         default: Duration,
     ) -> Duration {
-        self.get(key).and_then(|item| item.duration(range)).unwrap_or(default)
+        self.get(key)
+            .and_then(|item| item.duration(range))
+            .unwrap_or(default)
     }
 
     /// A list of names, each at most once; empty where the key does not stand there.
@@ -111,7 +133,13 @@ impl<'d> Section<'d> {
 
     /// An error about this table as a whole, placed where it begins.
     pub fn error(&self, message: impl Into<String>) {
-        self.document.report(Severity::Error, &self.path, self.at, message.into(), NOTHING_MEANT);
+        self.document.report(
+            Severity::Error,
+            &self.path,
+            self.at,
+            message.into(),
+            NOTHING_MEANT,
+        );
     }
 
     /// A warning about a key that may be absent, placed where the table begins.
@@ -147,19 +175,28 @@ impl<'d> Section<'d> {
                 Some(None) => {}
                 Some(Some(reason)) => {
                     let message = format!("the key `{name}` is out of place in {shown}: {reason}");
-                    self.document.report(Severity::Error, &path, at, message, NOTHING_MEANT);
+                    self.document
+                        .report(Severity::Error, &path, at, message, NOTHING_MEANT);
                 }
                 None => {
-                    let usable = known.iter().filter(|(_, reason)| reason.is_none()).map(|(key, _)| *key);
+                    let usable = known
+                        .iter()
+                        .filter(|(_, reason)| reason.is_none())
+                        .map(|(key, _)| *key);
                     let message = format!("unknown key `{name}` in {shown}");
-                    self.document.report(Severity::Error, &path, at, message, (name, usable));
+                    self.document
+                        .report(Severity::Error, &path, at, message, (name, usable));
                 }
             }
         }
     }
 
     fn shown(&self) -> &str {
-        if self.path.is_empty() { "the text" } else { &self.path }
+        if self.path.is_empty() {
+            "the text"
+        } else {
+            &self.path
+        }
     }
 }
 
@@ -174,7 +211,14 @@ pub enum Flag {
 
 /// The path of a key; a name that TOML would need to quote is quoted.
 pub(super) fn joined(path: &str, key: &str) -> String {
-    let bare = !key.is_empty() && key.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
+    let bare = !key.is_empty()
+        && key
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
     let key = if bare { key.to_owned() } else { format!("{key:?}") };
-    if path.is_empty() { key } else { format!("{path}.{key}") }
+    if path.is_empty() {
+        key
+    } else {
+        format!("{path}.{key}")
+    }
 }

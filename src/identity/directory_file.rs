@@ -68,14 +68,23 @@ impl DirectoryFile {
         let document = Document::parse(text)?;
         let directory = read(document.root());
         let problems = document.into_problems();
-        if problems.has_errors() { Err(problems) } else { Ok(directory) }
+        if problems.has_errors() {
+            Err(problems)
+        } else {
+            Ok(directory)
+        }
     }
 }
 
 fn read(root: Section<'_>) -> DirectoryFile {
     let groups = each(&root, "groups", |id, section| GroupEntry {
         id,
-        grants: words(section, "grants", &UserGrant::ALL.map(UserGrant::as_str), UserGrant::parse),
+        grants: words(
+            section,
+            "grants",
+            &UserGrant::ALL.map(UserGrant::as_str),
+            UserGrant::parse,
+        ),
     });
     let declared: BTreeSet<&str> = groups.iter().map(|group| group.id.as_str()).collect();
     let users = each(&root, "users", |id, section| UserEntry {
@@ -92,7 +101,11 @@ fn read(root: Section<'_>) -> DirectoryFile {
         id,
     });
     root.finish();
-    DirectoryFile { users, groups, service_accounts }
+    DirectoryFile {
+        users,
+        groups,
+        service_accounts,
+    }
 }
 
 /// Reads each table of a list. One without a usable id has reported why and is left out.
@@ -114,7 +127,10 @@ fn each<T>(root: &Section<'_>, key: &'static str, read: impl Fn(String, &Section
 fn read_id<'d>(item: &Item<'d>, seen: &mut BTreeMap<&'d str, String>) -> Option<&'d str> {
     let id = item.text()?;
     if !Actor::is_valid_id(id) {
-        item.error(format!("{} must be 1 to 128 letters, digits or . _ - @ +", item.path()));
+        item.error(format!(
+            "{} must be 1 to 128 letters, digits or . _ - @ +",
+            item.path()
+        ));
         return None;
     }
     if let Some(first) = seen.get(id) {
@@ -126,7 +142,11 @@ fn read_id<'d>(item: &Item<'d>, seen: &mut BTreeMap<&'d str, String>) -> Option<
 }
 
 fn read_name(section: &Section<'_>, id: &str) -> String {
-    section.get("name").and_then(|item| item.name()).unwrap_or(id).to_owned()
+    section
+        .get("name")
+        .and_then(|item| item.name())
+        .unwrap_or(id)
+        .to_owned()
 }
 
 fn read_groups(section: &Section<'_>, declared: &BTreeSet<&str>) -> Vec<String> {
@@ -138,7 +158,12 @@ fn read_groups(section: &Section<'_>, declared: &BTreeSet<&str>) -> Vec<String> 
         }
         known
     };
-    section.names("groups").into_iter().filter(known).map(|(name, _)| name.to_owned()).collect()
+    section
+        .names("groups")
+        .into_iter()
+        .filter(known)
+        .map(|(name, _)| name.to_owned())
+        .collect()
 }
 
 /// A list of words of a fixed set.
@@ -149,7 +174,9 @@ fn words<T: Ord>(
     parse: impl Fn(&str) -> Option<T>,
 ) -> BTreeSet<T> {
     let names = section.names(key).into_iter();
-    names.filter_map(|(_, item)| item.one_of(all).and_then(&parse)).collect()
+    names
+        .filter_map(|(_, item)| item.one_of(all).and_then(&parse))
+        .collect()
 }
 
 #[cfg(test)]
@@ -182,17 +209,30 @@ scopes = ["agent:approve", "configuration:use"]
 
     fn refused(line: &str, other: &str) -> String {
         assert_eq!(FULL.matches(line).count(), 1, "{line}");
-        DirectoryFile::parse(&FULL.replace(line, other)).expect_err(other).to_string()
+        DirectoryFile::parse(&FULL.replace(line, other))
+            .expect_err(other)
+            .to_string()
     }
 
     #[test]
     fn everything_that_is_declared_is_read() {
         let directory = DirectoryFile::parse(FULL).unwrap();
-        let [olga, root] = directory.users.as_slice() else { panic!("{:?}", directory.users) };
-        assert_eq!((olga.name.as_str(), olga.admin, olga.enabled), ("Olga O.", false, None));
+        let [olga, root] = directory.users.as_slice() else {
+            panic!("{:?}", directory.users)
+        };
+        assert_eq!(
+            (olga.name.as_str(), olga.admin, olga.enabled),
+            ("Olga O.", false, None)
+        );
         assert_eq!(olga.groups, ["support", "finance"]);
-        assert_eq!((root.name.as_str(), root.admin, root.enabled), ("root@example.org", true, Some(false)));
-        assert_eq!(directory.groups[1].grants, BTreeSet::from([UserGrant::AgentApprove]));
+        assert_eq!(
+            (root.name.as_str(), root.admin, root.enabled),
+            ("root@example.org", true, Some(false))
+        );
+        assert_eq!(
+            directory.groups[1].grants,
+            BTreeSet::from([UserGrant::AgentApprove])
+        );
         let sweeper = &directory.service_accounts[0];
         assert_eq!(
             (sweeper.name.as_str(), sweeper.enabled, sweeper.scopes.len()),

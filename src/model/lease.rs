@@ -41,3 +41,14 @@ pub struct Lease {
     /// Counts the claims of the run; an old epoch never comes back.
     pub epoch: i64,
 }
+
+/// A run as it was read by the guarded update that claimed it.
+#[derive(Clone, Debug)]
+pub struct ClaimedRun {
+    /// The run, already `running` under the lease.
+    pub run: super::Run,
+    /// The right to go on with it.
+    pub lease: Lease,
+    /// Its state, read with the claim.
+    pub state: super::SealedState,
+}
