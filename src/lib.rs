@@ -14,6 +14,7 @@ pub mod policy;
 
 // The world.
 pub mod broker;
+pub mod config;
 pub mod engine;
 pub mod identity;
 pub mod store;
@@ -24,4 +25,5 @@ pub mod worker;
 
 // What every room of the world may use.
 pub mod clock;
+pub mod config;
 pub mod retry;

@@ -88,10 +88,13 @@ fn beyond_the_zone(catalogue: &Catalogue, tables: &Tables<'_>) {
             continue;
         };
         let zone = catalogue.zone_of(configuration);
-        let refused = |tool: &&super::Tool| {
-            tool.data_class > zone.ceiling() && catalogue.offers(configuration, &tool.name)
-        };
-        for tool in catalogue.tools.values().filter(refused) {
+        let sets = configuration
+            .toolsets
+            .iter()
+            .filter_map(|name| catalogue.toolsets.get(name));
+        let offered: BTreeSet<_> = sets.flat_map(|set| &set.tools).collect();
+        let tools = offered.into_iter().filter_map(|name| catalogue.tool(name));
+        for tool in tools.filter(|tool| tool.data_class > zone.ceiling()) {
             item.warn(format!(
                 "{} offers `{}`, whose calls will be refused: its data is {}, and at most {} may reach {}",
                 item.path(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::address::{credential, is_sent_in_clear, read_url};
 use super::parse::{Names, resolves};
-use super::{CredentialSource, Model, Provider, ProviderKind, Severity, TrustZone, nearest};
+use super::{CredentialSource, Model, Provider, ProviderKind, Severity, TrustZone};
 use crate::declaration::{Item, Section};
 
 const KINDS: [&str; 2] = ["openai", "scripted"];
@@ -115,10 +115,11 @@ fn read_zone(section: &Section<'_>) -> TrustZone {
         && TrustZone::parse(text).is_none()
     {
         let message = format!("{} is no known zone and counts as `external_global`", item.path());
-        item.report(
+        item.misspelt(
             Severity::Warning,
             message,
-            nearest(text, TrustZone::ALL.map(TrustZone::as_str)),
+            text,
+            TrustZone::ALL.map(TrustZone::as_str),
         );
     }
     TrustZone::declared(written)

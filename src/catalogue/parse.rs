@@ -5,9 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::{
-    Catalogue, Configuration, Enforcement, Problems, Severity, Toolset, check, models, nearest, tools,
-};
+use super::{Catalogue, Configuration, Enforcement, Problems, Severity, Toolset, check, models, tools};
 use crate::declaration::{Document, Flag, Item, Section};
 
 /// How often a model may be asked in one run, unless declared.
@@ -133,7 +131,7 @@ pub(super) fn resolves(item: &Item<'_>, kind: &str, name: &str, declared: &BTree
     let known = declared.contains(name);
     if !known {
         let message = format!("{} names the {kind} `{name}`, which is not declared", item.path());
-        item.report(Severity::Error, message, nearest(name, declared.iter().copied()));
+        item.misspelt(Severity::Error, message, name, declared.iter().copied());
     }
     known
 }
@@ -160,7 +158,7 @@ fn read_governance(section: Section<'_>) -> Enforcement {
         && text != "enforce"
     {
         let message = "governance.trust_zone is neither `enforce` nor `observe` and counts as `enforce`";
-        item.report(Severity::Warning, message, nearest(text, ["enforce", "observe"]));
+        item.misspelt(Severity::Warning, message, text, ["enforce", "observe"]);
     }
     section.finish();
     enforcement

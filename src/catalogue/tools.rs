@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use super::address::{credential, is_sent_in_clear, read_url};
 use super::models::TIMEOUTS;
-use super::{DataClass, HttpTool, Severity, Tool, ToolKind, nearest};
+use super::{DataClass, HttpTool, Severity, Tool, ToolKind};
 use crate::declaration::{Flag, Item, Section};
 use crate::model::Effect;
 
@@ -151,10 +151,11 @@ fn read_data_class(section: &Section<'_>) -> DataClass {
         && DataClass::parse(text).is_none()
     {
         let message = format!("{} is no known data class and counts as `secret`", item.path());
-        item.report(
+        item.misspelt(
             Severity::Warning,
             message,
-            nearest(text, DataClass::ALL.map(DataClass::as_str)),
+            text,
+            DataClass::ALL.map(DataClass::as_str),
         );
     }
     DataClass::declared(written)

@@ -8,8 +8,9 @@ use serde_json::value::RawValue;
 use toml::Spanned;
 use toml::de::DeValue;
 
+use super::document::NOTHING_MEANT;
 use super::json::{NotJson, to_json};
-use super::{Document, Section, Severity, format_duration, nearest, parse_duration};
+use super::{Document, Section, Severity, format_duration, parse_duration};
 
 /// The longest name, in characters.
 const MAX_NAME_CHARS: usize = 128;
@@ -47,6 +48,16 @@ impl<'d> Item<'d> {
     /// A text.
     pub fn text(&self) -> Option<&'d str> {
         self.expect("a text in quotes", self.value.get_ref().as_str())
+    }
+
+    /// A text that is not blank.
+    pub fn some_text(&self) -> Option<&'d str> {
+        let text = self.text()?;
+        if text.trim().is_empty() {
+            self.error(format!("{} is empty", self.path));
+            return None;
+        }
+        Some(text)
     }
 
     /// A text that can be a name: not empty, no blanks around it, no control characters, at most 128 characters.
@@ -171,25 +182,44 @@ impl<'d> Item<'d> {
         let word = words.iter().copied().find(|word| *word == text);
         if word.is_none() {
             let message = format!("{} must be one of {}", self.path, listed(words));
-            self.report(Severity::Error, message, nearest(text, words.iter().copied()));
+            self.misspelt(Severity::Error, message, text, words.iter().copied());
         }
         word
     }
 
     /// An error at this place.
     pub fn error(&self, message: impl Into<String>) {
-        self.report(Severity::Error, message.into(), None);
+        self.document.report(
+            Severity::Error,
+            &self.path,
+            self.at,
+            message.into(),
+            NOTHING_MEANT,
+        );
     }
 
     /// A warning at this place.
     pub fn warn(&self, message: impl Into<String>) {
-        self.report(Severity::Warning, message.into(), None);
+        self.document.report(
+            Severity::Warning,
+            &self.path,
+            self.at,
+            message.into(),
+            NOTHING_MEANT,
+        );
     }
 
-    /// An error or a warning at this place, with the name that was probably meant.
-    pub fn report(&self, severity: Severity, message: impl Into<String>, suggestion: Option<&str>) {
+    /// An error or a warning at this place about a name that is none of the known ones; the nearest of them is
+    /// suggested.
+    pub fn misspelt<'c>(
+        &self,
+        severity: Severity,
+        message: impl Into<String>,
+        written: &str,
+        known: impl IntoIterator<Item = &'c str>,
+    ) {
         self.document
-            .report(severity, &self.path, self.at, message.into(), suggestion);
+            .report(severity, &self.path, self.at, message.into(), (written, known));
     }
 
     fn expect<T>(&self, what: &str, found: Option<T>) -> Option<T> {

@@ -46,6 +46,22 @@ pub struct Problem {
     pub excerpt: Option<String>,
 }
 
+impl Problem {
+    /// An error about something that stands in no text, such as a variable, or in none that matters.
+    #[must_use]
+    pub fn elsewhere(path: &str, message: impl Into<String>) -> Self {
+        Self {
+            severity: Severity::Error,
+            path: path.to_owned(),
+            line: 0,
+            column: 0,
+            message: message.into(),
+            suggestion: None,
+            excerpt: None,
+        }
+    }
+}
+
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.severity.as_str(), visible(&self.message))?;

@@ -2,13 +2,14 @@
 //! known keys is what the code reads and cannot drift from it; whatever else the table holds is a fault.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use toml::de::DeTable;
 
-use super::{Document, Item, Severity, nearest};
+use super::document::NOTHING_MEANT;
+use super::{Document, Item, Severity};
 
 /// A table that is being read. [`Section::finish`] reports the keys that nobody asked for.
 #[must_use = "a section that is not finished takes unknown keys in silence"]
@@ -118,13 +119,13 @@ impl<'d> Section<'d> {
 
     /// A list of names, each at most once; empty where the key does not stand there.
     pub fn names(&self, key: &'static str) -> Vec<(&'d str, Item<'d>)> {
-        let mut names: Vec<(&'d str, Item<'d>)> = Vec::new();
+        let (mut names, mut seen) = (Vec::new(), BTreeSet::new());
         for item in self.get(key).map(|item| item.list()).unwrap_or_default() {
             let Some(name) = item.name() else { continue };
-            if names.iter().any(|(known, _)| *known == name) {
-                item.error(format!("`{name}` stands twice in {}.{key}", self.path));
-            } else {
+            if seen.insert(name) {
                 names.push((name, item));
+            } else {
+                item.error(format!("`{name}` stands twice in {}.{key}", self.path));
             }
         }
         names
@@ -132,8 +133,13 @@ impl<'d> Section<'d> {
 
     /// An error about this table as a whole, placed where it begins.
     pub fn error(&self, message: impl Into<String>) {
-        self.document
-            .report(Severity::Error, &self.path, self.at, message.into(), None);
+        self.document.report(
+            Severity::Error,
+            &self.path,
+            self.at,
+            message.into(),
+            NOTHING_MEANT,
+        );
     }
 
     /// A warning about a key that may be absent, placed where the table begins.
@@ -143,7 +149,7 @@ impl<'d> Section<'d> {
             &joined(&self.path, key),
             self.at,
             message.into(),
-            None,
+            NOTHING_MEANT,
         );
     }
 
@@ -154,7 +160,7 @@ impl<'d> Section<'d> {
             &joined(&self.path, key),
             self.at,
             message.into(),
-            None,
+            NOTHING_MEANT,
         );
     }
 
@@ -169,7 +175,8 @@ impl<'d> Section<'d> {
                 Some(None) => {}
                 Some(Some(reason)) => {
                     let message = format!("the key `{name}` is out of place in {shown}: {reason}");
-                    self.document.report(Severity::Error, &path, at, message, None);
+                    self.document
+                        .report(Severity::Error, &path, at, message, NOTHING_MEANT);
                 }
                 None => {
                     let usable = known
@@ -178,7 +185,7 @@ impl<'d> Section<'d> {
                         .map(|(key, _)| *key);
                     let message = format!("unknown key `{name}` in {shown}");
                     self.document
-                        .report(Severity::Error, &path, at, message, nearest(name, usable));
+                        .report(Severity::Error, &path, at, message, (name, usable));
                 }
             }
         }

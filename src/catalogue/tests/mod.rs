@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::{
     Catalogue, CredentialSource, DataClass, Enforcement, HttpTool, ProviderKind, Severity, ToolKind,
-    TrustZone, diff,
+    TrustZone,
 };
 use crate::model::{Effect, ToolName};
 

@@ -1,5 +1,6 @@
 //! What is an error, in the words in which it is told.
 
+use super::super::Catalogue;
 use super::{refused, warned, with};
 
 #[test]
@@ -161,4 +162,24 @@ fn a_secret_in_the_place_of_its_source_is_not_repeated() {
         problems,
         ["error: providers.hosted.key_env must be the name of an environment variable, line 8, column 1"]
     );
+}
+
+#[test]
+fn a_text_that_is_wrong_all_over_is_still_judged_soon() {
+    let many = |count: usize, line: fn(usize) -> String| (0..count).map(line).collect::<Vec<_>>().join("\n");
+    let warnings = many(20_000, |index| format!("[toolsets.s{index}]\ntools = []"));
+    let (catalogue, problems) = Catalogue::check(&warnings);
+    assert!(catalogue.is_some() && problems.len() == 201);
+    assert_eq!(
+        problems.iter().next().unwrap().to_string(),
+        "warning: 19800 more problems are not shown"
+    );
+
+    // An error is never lost among them, and one line may hold them all.
+    let dangling = many(20_000, |index| format!("\"x{index}\","));
+    let (catalogue, problems) = Catalogue::check(&format!(
+        "{warnings}\n[toolsets.all]\ntools = [{}]",
+        dangling.replace('\n', "")
+    ));
+    assert!(catalogue.is_none() && problems.has_errors());
 }
