@@ -2,11 +2,19 @@
 
 mod authority;
 mod binding;
+mod broker_embedded;
+mod broker_suite;
+mod chaos_proxy;
 mod durability;
+mod eventually;
 mod executed_twice;
 mod http_tool;
 mod listener;
 mod openai_model;
+mod overheard;
+mod rabbitmq;
+mod real_broker;
+mod real_outage_broker;
 mod servers;
 mod system;
 mod transcripts;
