@@ -1,5 +1,6 @@
 //! Every promise, played against the real thing.
 
+mod architecture;
 mod documents;
 mod executed_twice;
 mod http_tool;
