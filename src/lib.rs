@@ -24,4 +24,5 @@ pub mod worker;
 
 // What every room of the world may use.
 pub mod clock;
+pub mod config;
 pub mod retry;

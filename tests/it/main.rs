@@ -1,9 +1,13 @@
 //! Every promise, played against the real thing.
 
 mod architecture;
+mod authority;
+mod binding;
 mod documents;
 mod executed_twice;
 mod http_tool;
+mod listener;
 mod openai_model;
 mod servers;
 mod system;
+mod transcripts;
