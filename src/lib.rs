@@ -22,7 +22,11 @@ pub mod store;
 pub mod resume;
 pub mod worker;
 
+// The surfaces.
+pub mod http;
+
 // What every room of the world may use.
 pub mod clock;
 pub mod config;
 pub mod retry;
+pub mod telemetry;

@@ -4,6 +4,7 @@ mod architecture;
 mod authority;
 mod binding;
 mod documents;
+mod durability;
 mod executed_twice;
 mod http_tool;
 mod listener;
