@@ -204,3 +204,33 @@ fn every_relative_link_leads_somewhere() {
     }
     assert!(dead.is_empty(), "links that lead nowhere:\n{}", dead.join("\n"));
 }
+
+/// The names of the metrics that the sources count, set or measure.
+fn metrics_of(folder: &Path) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for entry in fs::read_dir(folder).expect("a folder of the sources is readable") {
+        let path = entry.expect("an entry of the sources is readable").path();
+        if path.is_dir() {
+            names.extend(metrics_of(&path));
+        } else {
+            for kind in ["counter!(", "gauge!(", "histogram!("] {
+                let text = read(&path);
+                let named = text.split(kind).skip(1).filter_map(|rest| rest.trim_start().strip_prefix('"'));
+                names.extend(named.filter_map(|rest| rest.split('"').next()).map(str::to_owned));
+            }
+        }
+    }
+    names
+}
+
+#[test]
+fn every_metric_is_documented_and_no_other() {
+    let document = read(&root().join("docs/operations.md"));
+    let rows = document.lines().skip_while(|line| !line.starts_with("| metric |")).skip(2);
+    let documented: BTreeSet<String> = rows
+        .take_while(|line| line.starts_with('|'))
+        .filter_map(|line| line.split('`').nth(1))
+        .map(str::to_owned)
+        .collect();
+    assert_eq!(documented, metrics_of(&root().join("src")));
+}
