@@ -24,16 +24,19 @@ fn read(path: &Path) -> String {
 
 /// A table of the document: the first cell, and the words in code style of the second.
 fn table(document: &str, heading: &str) -> BTreeMap<String, BTreeSet<String>> {
-    let words = |cell: &str| -> BTreeSet<String> {
-        cell.split('`').skip(1).step_by(2).map(str::to_owned).collect()
-    };
+    let words =
+        |cell: &str| -> BTreeSet<String> { cell.split('`').skip(1).step_by(2).map(str::to_owned).collect() };
     let rows = document.lines().skip_while(|line| line.trim() != heading).skip(2);
     let rows: BTreeMap<_, _> = rows
         .take_while(|line| line.starts_with('|'))
         .map(|line| {
             let cells: Vec<&str> = line.trim_matches('|').split('|').collect();
-            let [name, uses] = cells[..] else { panic!("a row has two cells: {line}") };
-            let name = words(name).pop_first().unwrap_or_else(|| panic!("a row has a name: {line}"));
+            let [name, uses] = cells[..] else {
+                panic!("a row has two cells: {line}")
+            };
+            let name = words(name)
+                .pop_first()
+                .unwrap_or_else(|| panic!("a row has a name: {line}"));
             (name, words(uses))
         })
         .collect();
@@ -60,9 +63,14 @@ fn sources() -> Vec<PathBuf> {
 
 /// `src/gate/bind.rs` is `["gate", "bind"]`, `src/gate/mod.rs` is `["gate"]`, `src/lib.rs` is empty.
 fn module_of(file: &Path) -> Vec<String> {
-    let inside = file.strip_prefix(root().join("src")).expect("a source is below src").with_extension("");
-    let mut names: Vec<String> =
-        inside.components().map(|part| part.as_os_str().to_string_lossy().into_owned()).collect();
+    let inside = file
+        .strip_prefix(root().join("src"))
+        .expect("a source is below src")
+        .with_extension("");
+    let mut names: Vec<String> = inside
+        .components()
+        .map(|part| part.as_os_str().to_string_lossy().into_owned())
+        .collect();
     if names.last().is_some_and(|name| name == "mod") || names == ["lib"] {
         names.pop();
     }
@@ -75,9 +83,14 @@ fn test_files(files: &[PathBuf]) -> BTreeSet<Vec<String>> {
     for file in files {
         let tokens = tokens(&read(file));
         for (at, _) in tokens.iter().enumerate() {
-            let Some(end) = cfg_test(&tokens, at) else { continue };
+            let Some(end) = cfg_test(&tokens, at) else {
+                continue;
+            };
             let item: Vec<&str> = tokens[end..].iter().map(String::as_str).take(8).collect();
-            let name = item.iter().position(|word| *word == "mod").and_then(|mod_at| item.get(mod_at + 1..mod_at + 3));
+            let name = item
+                .iter()
+                .position(|word| *word == "mod")
+                .and_then(|mod_at| item.get(mod_at + 1..mod_at + 3));
             if let Some([name, ";"]) = name {
                 let mut module = module_of(file);
                 module.push((*name).to_owned());
@@ -125,7 +138,9 @@ fn tokens(source: &str) -> Vec<String> {
             let word: String = chars[start..at].iter().collect();
             let hashes = (at..).take_while(|at| is(*at, '#')).count();
             match word.as_str() {
-                "r" | "br" | "cr" if is(at + hashes, '"') => at = after_raw_string(&chars, at + hashes, hashes),
+                "r" | "br" | "cr" if is(at + hashes, '"') => {
+                    at = after_raw_string(&chars, at + hashes, hashes)
+                }
                 "b" | "c" if is(at, '"') => at = after_string(&chars, at),
                 "b" if is(at, '\'') => at = after_quote(&chars, at),
                 _ => tokens.push(word),
@@ -180,7 +195,10 @@ fn after_quote(chars: &[char], at: usize) -> usize {
 fn cfg_test(tokens: &[String], at: usize) -> Option<usize> {
     let attribute = ["#", "[", "cfg", "(", "test", ")", "]"];
     let here = tokens.get(at..at + attribute.len())?;
-    here.iter().zip(attribute).all(|(token, part)| token == part).then_some(at + attribute.len())
+    here.iter()
+        .zip(attribute)
+        .all(|(token, part)| token == part)
+        .then_some(at + attribute.len())
 }
 
 /// Takes out each item that is compiled for tests only.
@@ -289,13 +307,23 @@ fn names_crate(tokens: &[String], name: &str) -> bool {
 
 #[test]
 fn every_room_is_in_the_table_and_the_table_holds_rooms_only() {
-    let table: BTreeSet<String> = table(&read(&root().join("ARCHITECTURE.md")), ROOMS).into_keys().collect();
-    let rooms: BTreeSet<String> =
-        sources().iter().filter_map(|file| module_of(file).first().cloned()).collect();
+    let table: BTreeSet<String> = table(&read(&root().join("ARCHITECTURE.md")), ROOMS)
+        .into_keys()
+        .collect();
+    let rooms: BTreeSet<String> = sources()
+        .iter()
+        .filter_map(|file| module_of(file).first().cloned())
+        .collect();
     let unlisted: Vec<_> = rooms.difference(&table).collect();
     let empty: Vec<_> = table.difference(&rooms).collect();
-    assert!(unlisted.is_empty(), "rooms that the table of ARCHITECTURE.md lacks: {unlisted:?}");
-    assert!(empty.is_empty(), "rooms of the table of ARCHITECTURE.md that src lacks: {empty:?}");
+    assert!(
+        unlisted.is_empty(),
+        "rooms that the table of ARCHITECTURE.md lacks: {unlisted:?}"
+    );
+    assert!(
+        empty.is_empty(),
+        "rooms of the table of ARCHITECTURE.md that src lacks: {empty:?}"
+    );
 }
 
 #[test]
@@ -303,7 +331,10 @@ fn a_row_names_rooms_that_have_a_row() {
     let table = table(&read(&root().join("ARCHITECTURE.md")), ROOMS);
     for (room, uses) in &table {
         let unknown: Vec<_> = uses.iter().filter(|used| !table.contains_key(*used)).collect();
-        assert!(unknown.is_empty(), "the row of `{room}` names what is no room: {unknown:?}");
+        assert!(
+            unknown.is_empty(),
+            "the row of `{room}` names what is no room: {unknown:?}"
+        );
         assert!(!uses.contains(room), "the row of `{room}` names itself");
     }
 }
@@ -317,7 +348,9 @@ fn no_room_uses_what_its_row_does_not_name() {
     for file in &files {
         let module = module_of(file);
         let for_tests = (1..=module.len()).any(|length| tests.contains(&module[..length]));
-        let Some(room) = module.first().filter(|_| !for_tests) else { continue };
+        let Some(room) = module.first().filter(|_| !for_tests) else {
+            continue;
+        };
         let allowed = table.get(room).unwrap_or_else(|| panic!("`{room}` has no row"));
         let tokens = without_tests(&tokens(&read(file)));
         for used in rooms_named(&tokens, module.len()) {
@@ -326,7 +359,11 @@ fn no_room_uses_what_its_row_does_not_name() {
             }
         }
     }
-    assert!(wrong.is_empty(), "arrows that ARCHITECTURE.md does not allow:\n{}", wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "arrows that ARCHITECTURE.md does not allow:\n{}",
+        wrong.join("\n")
+    );
 }
 
 #[test]
@@ -349,20 +386,34 @@ fn a_foreign_crate_is_named_only_in_its_room() {
             }
         }
     }
-    assert!(wrong.is_empty(), "crates outside of their room:\n{}", wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "crates outside of their room:\n{}",
+        wrong.join("\n")
+    );
 }
 
 #[test]
 fn every_file_begins_with_what_it_is_for() {
-    let silent: Vec<_> = sources().into_iter().filter(|file| !read(file).starts_with("//!")).collect();
-    assert!(silent.is_empty(), "files that do not begin with `//!`: {silent:?}");
+    let silent: Vec<_> = sources()
+        .into_iter()
+        .filter(|file| !read(file).starts_with("//!"))
+        .collect();
+    assert!(
+        silent.is_empty(),
+        "files that do not begin with `//!`: {silent:?}"
+    );
 }
 
 #[test]
 fn no_file_is_longer_than_500_lines() {
     for file in sources() {
         let lines = read(&file).lines().count();
-        assert!(lines <= MAX_LINES, "{} has {lines} lines: it is two files", file.display());
+        assert!(
+            lines <= MAX_LINES,
+            "{} has {lines} lines: it is two files",
+            file.display()
+        );
     }
 }
 
