@@ -1,10 +1,12 @@
 //! Every promise, played against the real thing.
 
+mod architecture;
 mod authority;
 mod binding;
 mod broker_embedded;
 mod broker_suite;
 mod chaos_proxy;
+mod documents;
 mod durability;
 mod eventually;
 mod executed_twice;
