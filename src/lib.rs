@@ -1,2 +1,4 @@
 //! lib
+pub mod catalogue;
+pub mod declaration;
 pub mod model;

@@ -4,17 +4,21 @@
 //! version, and read as [`Catalogue`], in which every name resolves. The room is pure and knows nothing of
 //! where a version is kept, of who asks, and of what may be done: that is `policy`.
 
+mod address;
 mod check;
 mod diff;
-mod duration;
-mod nearest;
+mod models;
 mod parse;
+mod tools;
 mod trust;
 mod types;
 
-pub use check::{Problem, Problems, Severity};
+#[cfg(test)]
+mod tests;
+
+pub use crate::declaration::{Problem, Problems, Severity, nearest};
 pub use diff::{Change, diff};
-pub use nearest::nearest;
+pub use tools::BUILTIN_FUNCTIONS;
 pub use trust::{DataClass, TrustZone};
 pub use types::{
     Catalogue, Configuration, CredentialSource, Enforcement, HttpTool, Model, Provider, ProviderKind, Tool, ToolKind,
