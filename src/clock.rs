@@ -18,12 +18,16 @@ pub trait Clock: Send + Sync {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 
-#[expect(clippy::disallowed_methods, reason = "this is the one place where time and ids come from")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the one place where time and ids come from"
+)]
 impl Clock for SystemClock {
     fn now(&self) -> OffsetDateTime {
         // Microseconds, which is what PostgreSQL keeps: a time reads back as it was written.
         let now = OffsetDateTime::now_utc();
-        now.replace_nanosecond(now.nanosecond() / 1_000 * 1_000).unwrap_or(now)
+        now.replace_nanosecond(now.nanosecond() / 1_000 * 1_000)
+            .unwrap_or(now)
     }
 
     fn new_id(&self) -> Uuid {

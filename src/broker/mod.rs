@@ -5,6 +5,7 @@
 //! broker; a lost connection, channel or consumer is rebuilt here and seen outside only as [`Health`] and
 //! as redelivery. What it knows nothing about: runs, decisions, gates, the store. lapin is used nowhere else.
 
+mod dead_letters;
 mod embedded;
 mod rabbitmq;
 mod topology;
@@ -13,9 +14,9 @@ use std::fmt;
 
 use async_trait::async_trait;
 
-pub use embedded::EmbeddedBroker;
+pub use embedded::{DeadLetter, EmbeddedBroker, EmbeddedEvent};
 pub use rabbitmq::{RabbitMq, RabbitMqSettings};
-pub use topology::{DEAD, EVENTS, JOBS, Topology};
+pub use topology::{DEAD, DELIVERY_LIMIT, EVENTS, JOBS, REASON_HEADER, Topology};
 
 use crate::model::EventId;
 
@@ -142,7 +143,12 @@ impl Delivery {
 
     /// Cannot be done: goes to the dead-letter queue with the reason, body unchanged.
     pub async fn dead_letter(self, reason: &str) {
-        let Self { body, message_id, receipt, .. } = self;
+        let Self {
+            body,
+            message_id,
+            receipt,
+            ..
+        } = self;
         receipt.dead_letter(body, message_id, reason).await;
     }
 }

@@ -33,13 +33,18 @@ pub(super) fn credential(
     let (env, file) = (section.get(env_key), section.get(file_key));
     if let (Some(_), Some(file)) = (&env, &file) {
         let path = section.path();
-        file.error(format!("{path} has both `{env_key}` and `{file_key}`; one source must be named"));
+        file.error(format!(
+            "{path} has both `{env_key}` and `{file_key}`; one source must be named"
+        ));
     }
     if let Some(item) = env {
         let name = item.name()?;
         if !is_variable(name) {
             // What stands there is not repeated: it may be the secret itself.
-            item.error(format!("{} must be the name of an environment variable", item.path()));
+            item.error(format!(
+                "{} must be the name of an environment variable",
+                item.path()
+            ));
             return None;
         }
         return Some(CredentialSource::Environment(name.to_owned()));

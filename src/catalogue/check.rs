@@ -14,15 +14,33 @@ pub(super) fn doubts(catalogue: &Catalogue, tables: &Tables<'_>) {
         .flat_map(|configuration| std::iter::once(&configuration.model).chain(&configuration.fallbacks))
         .map(String::as_str)
         .collect();
-    let offered: BTreeSet<&str> =
-        configurations().flat_map(|configuration| &configuration.toolsets).map(String::as_str).collect();
-    let grouped: BTreeSet<&str> =
-        catalogue.toolsets.values().flat_map(|set| &set.tools).map(|tool| tool.as_str()).collect();
-    let provided: BTreeSet<&str> = catalogue.models.values().map(|model| model.provider.as_str()).collect();
+    let offered: BTreeSet<&str> = configurations()
+        .flat_map(|configuration| &configuration.toolsets)
+        .map(String::as_str)
+        .collect();
+    let grouped: BTreeSet<&str> = catalogue
+        .toolsets
+        .values()
+        .flat_map(|set| &set.tools)
+        .map(|tool| tool.as_str())
+        .collect();
+    let provided: BTreeSet<&str> = catalogue
+        .models
+        .values()
+        .map(|model| model.provider.as_str())
+        .collect();
 
-    unused(tables.providers.as_ref(), &provided, "is the provider of no model");
+    unused(
+        tables.providers.as_ref(),
+        &provided,
+        "is the provider of no model",
+    );
     unused(tables.models.as_ref(), &asked, "is asked by no configuration");
-    unused(tables.toolsets.as_ref(), &offered, "is offered by no configuration");
+    unused(
+        tables.toolsets.as_ref(),
+        &offered,
+        "is offered by no configuration",
+    );
     unused(tables.tools.as_ref(), &grouped, "is in no toolset");
     without_tools(catalogue, tables);
     beyond_the_zone(catalogue, tables);
@@ -36,9 +54,21 @@ fn unused(table: Option<&Section<'_>>, used: &BTreeSet<&str>, what: &str) {
 }
 
 fn without_tools(catalogue: &Catalogue, tables: &Tables<'_>) {
-    for (name, item) in tables.configurations.as_ref().into_iter().flat_map(Section::entries) {
-        if catalogue.configurations.get(name).is_some_and(|configuration| configuration.toolsets.is_empty()) {
-            item.warn(format!("{} has no toolset: its runs can call no tool", item.path()));
+    for (name, item) in tables
+        .configurations
+        .as_ref()
+        .into_iter()
+        .flat_map(Section::entries)
+    {
+        if catalogue
+            .configurations
+            .get(name)
+            .is_some_and(|configuration| configuration.toolsets.is_empty())
+        {
+            item.warn(format!(
+                "{} has no toolset: its runs can call no tool",
+                item.path()
+            ));
         }
     }
 }
@@ -48,13 +78,23 @@ fn beyond_the_zone(catalogue: &Catalogue, tables: &Tables<'_>) {
     if catalogue.trust_zone_enforcement == Enforcement::Observe {
         return;
     }
-    for (name, item) in tables.configurations.as_ref().into_iter().flat_map(Section::entries) {
-        let Some(configuration) = catalogue.configurations.get(name) else { continue };
-        let zone = catalogue.zone_of(configuration);
-        let refused = |tool: &&super::Tool| {
-            tool.data_class > zone.ceiling() && catalogue.offers(configuration, &tool.name)
+    for (name, item) in tables
+        .configurations
+        .as_ref()
+        .into_iter()
+        .flat_map(Section::entries)
+    {
+        let Some(configuration) = catalogue.configurations.get(name) else {
+            continue;
         };
-        for tool in catalogue.tools.values().filter(refused) {
+        let zone = catalogue.zone_of(configuration);
+        let sets = configuration
+            .toolsets
+            .iter()
+            .filter_map(|name| catalogue.toolsets.get(name));
+        let offered: BTreeSet<_> = sets.flat_map(|set| &set.tools).collect();
+        let tools = offered.into_iter().filter_map(|name| catalogue.tool(name));
+        for tool in tools.filter(|tool| tool.data_class > zone.ceiling()) {
             item.warn(format!(
                 "{} offers `{}`, whose calls will be refused: its data is {}, and at most {} may reach {}",
                 item.path(),

@@ -63,8 +63,14 @@ pub fn diff(old: &Catalogue, new: &Catalogue) -> Vec<Change> {
     paths
         .into_iter()
         .flat_map(|path| match (old.get(path), new.get(path)) {
-            (None, Some(parts)) => vec![Change::Added { path: path.clone(), new: in_one_line(parts) }],
-            (Some(parts), None) => vec![Change::Removed { path: path.clone(), old: in_one_line(parts) }],
+            (None, Some(parts)) => vec![Change::Added {
+                path: path.clone(),
+                new: in_one_line(parts),
+            }],
+            (Some(parts), None) => vec![Change::Removed {
+                path: path.clone(),
+                old: in_one_line(parts),
+            }],
             (Some(old), Some(new)) => parts_that_changed(path, old, new),
             (None, None) => Vec::new(),
         })
@@ -91,20 +97,51 @@ fn parts_that_changed(path: &str, old: &Parts, new: &Parts) -> Vec<Change> {
 }
 
 fn in_one_line(parts: &Parts) -> String {
-    parts.iter().map(|(key, value)| format!("{key} = {value}")).collect::<Vec<_>>().join(", ")
+    parts
+        .iter()
+        .map(|(key, value)| format!("{key} = {value}"))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// Every declaration of a catalogue by its path.
 fn flat(catalogue: &Catalogue) -> BTreeMap<String, Parts> {
     // Taken apart in full, here and below, so that a new field cannot be forgotten.
-    let Catalogue { trust_zone_enforcement, providers, models, configurations, toolsets, tools } = catalogue;
+    let Catalogue {
+        trust_zone_enforcement,
+        providers,
+        models,
+        configurations,
+        toolsets,
+        tools,
+    } = catalogue;
     let governance = Parts::from([("trust_zone", enforcement(*trust_zone_enforcement).to_owned())]);
     let mut all = BTreeMap::from([("governance".to_owned(), governance)]);
-    all.extend(providers.iter().map(|(name, it)| (format!("providers.{name}"), provider(it))));
-    all.extend(models.iter().map(|(name, it)| (format!("models.{name}"), model(it))));
-    all.extend(configurations.iter().map(|(name, it)| (format!("configurations.{name}"), configuration(it))));
-    all.extend(toolsets.iter().map(|(name, it)| (format!("toolsets.{name}"), toolset(it))));
-    all.extend(tools.iter().map(|(name, it)| (format!("tools.{}", name.as_str()), tool(it))));
+    all.extend(
+        providers
+            .iter()
+            .map(|(name, it)| (format!("providers.{name}"), provider(it))),
+    );
+    all.extend(
+        models
+            .iter()
+            .map(|(name, it)| (format!("models.{name}"), model(it))),
+    );
+    all.extend(
+        configurations
+            .iter()
+            .map(|(name, it)| (format!("configurations.{name}"), configuration(it))),
+    );
+    all.extend(
+        toolsets
+            .iter()
+            .map(|(name, it)| (format!("toolsets.{name}"), toolset(it))),
+    );
+    all.extend(
+        tools
+            .iter()
+            .map(|(name, it)| (format!("tools.{}", name.as_str()), tool(it))),
+    );
     all
 }
 
@@ -117,7 +154,12 @@ fn enforcement(enforcement: Enforcement) -> &'static str {
 
 fn provider(Provider { name: _, kind }: &Provider) -> Parts {
     match kind {
-        ProviderKind::OpenAi { base_url, key, timeout, max_retries } => {
+        ProviderKind::OpenAi {
+            base_url,
+            key,
+            timeout,
+            max_retries,
+        } => {
             let mut parts = Parts::from([
                 ("base_url", base_url.clone()),
                 ("kind", "openai".to_owned()),
@@ -140,7 +182,15 @@ fn source(source: &CredentialSource) -> String {
     }
 }
 
-fn model(Model { name: _, provider, remote_name, zone, parameters }: &Model) -> Parts {
+fn model(
+    Model {
+        name: _,
+        provider,
+        remote_name,
+        zone,
+        parameters,
+    }: &Model,
+) -> Parts {
     let mut parts = Parts::from([
         ("name", remote_name.clone()),
         ("provider", provider.clone()),
@@ -211,7 +261,11 @@ fn tool(tool: &Tool) -> Parts {
         ToolKind::Builtin { function } => {
             parts.extend([("kind", "builtin".to_owned()), ("function", function.clone())]);
         }
-        ToolKind::Http(HttpTool { url, bearer, max_response_bytes }) => {
+        ToolKind::Http(HttpTool {
+            url,
+            bearer,
+            max_response_bytes,
+        }) => {
             parts.extend([
                 ("kind", "http".to_owned()),
                 ("url", url.clone()),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::address::{credential, is_sent_in_clear, read_url};
 use super::parse::{Names, resolves};
-use super::{CredentialSource, Model, Provider, ProviderKind, Severity, TrustZone, nearest};
+use super::{CredentialSource, Model, Provider, ProviderKind, Severity, TrustZone};
 use crate::declaration::{Item, Section};
 
 const KINDS: [&str; 2] = ["openai", "scripted"];
@@ -36,7 +36,10 @@ pub(super) fn read_provider(name: &str, section: &Section<'_>) -> Option<Provide
             None
         }
     };
-    Some(Provider { name: name.to_owned(), kind: kind? })
+    Some(Provider {
+        name: name.to_owned(),
+        kind: kind?,
+    })
 }
 
 fn read_openai(section: &Section<'_>) -> Option<ProviderKind> {
@@ -57,20 +60,28 @@ fn read_base_url(item: &Item<'_>, key: Option<&CredentialSource>) -> Option<Stri
     let url = read_url(item)?;
     let path = url.path().trim_end_matches('/');
     if path.ends_with("/chat/completions") {
-        item.error(format!("{} must end before `/chat/completions`, which is added", item.path()));
+        item.error(format!(
+            "{} must end before `/chat/completions`, which is added",
+            item.path()
+        ));
     }
     if url.query().is_some() || url.fragment().is_some() {
         item.error(format!("{} must have no query and no fragment", item.path()));
     }
     if is_sent_in_clear(&url, key) {
-        item.warn(format!("{} is plain http: the key is sent to it in clear", item.path()));
+        item.warn(format!(
+            "{} is plain http: the key is sent to it in clear",
+            item.path()
+        ));
     }
     item.text().map(|text| text.trim_end_matches('/').to_owned())
 }
 
 fn read_scripted(section: &Section<'_>) -> Option<ProviderKind> {
     let script = section.require("script")?.name()?;
-    Some(ProviderKind::Scripted { script: script.to_owned() })
+    Some(ProviderKind::Scripted {
+        script: script.to_owned(),
+    })
 }
 
 pub(super) fn read_model(name: &str, section: &Section<'_>, names: &Names<'_>) -> Option<Model> {
@@ -92,7 +103,10 @@ pub(super) fn read_model(name: &str, section: &Section<'_>, names: &Names<'_>) -
 
 fn read_zone(section: &Section<'_>) -> TrustZone {
     let Some(item) = section.get("zone") else {
-        let message = format!("{} declares no zone and counts as `external_global`", section.path());
+        let message = format!(
+            "{} declares no zone and counts as `external_global`",
+            section.path()
+        );
         section.warn_at_key("zone", message);
         return TrustZone::ExternalGlobal;
     };
@@ -101,7 +115,12 @@ fn read_zone(section: &Section<'_>) -> TrustZone {
         && TrustZone::parse(text).is_none()
     {
         let message = format!("{} is no known zone and counts as `external_global`", item.path());
-        item.report(Severity::Warning, message, nearest(text, TrustZone::ALL.map(TrustZone::as_str)));
+        item.misspelt(
+            Severity::Warning,
+            message,
+            text,
+            TrustZone::ALL.map(TrustZone::as_str),
+        );
     }
     TrustZone::declared(written)
 }
@@ -111,7 +130,10 @@ fn read_parameters(item: &Item<'_>) -> Option<String> {
     let members: serde_json::Map<String, serde_json::Value> =
         serde_json::from_str(json.get()).unwrap_or_default();
     for own in OWN_MEMBERS.into_iter().filter(|own| members.contains_key(*own)) {
-        item.error(format!("{} sets `{own}`, which each request sets itself", item.path()));
+        item.error(format!(
+            "{} sets `{own}`, which each request sets itself",
+            item.path()
+        ));
     }
     Some(json.get().to_owned())
 }

@@ -5,9 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::{
-    Catalogue, Configuration, Enforcement, Problems, Severity, Toolset, check, models, nearest, tools,
-};
+use super::{Catalogue, Configuration, Enforcement, Problems, Severity, Toolset, check, models, tools};
 use crate::declaration::{Document, Flag, Item, Section};
 
 /// How often a model may be asked in one run, unless declared.
@@ -75,11 +73,15 @@ fn read(document: &Document<'_>) -> Catalogue {
     let catalogue = Catalogue {
         trust_zone_enforcement: governance.map_or(Enforcement::Enforce, read_governance),
         providers: each(tables.providers.as_ref(), models::read_provider),
-        models: each(tables.models.as_ref(), |name, section| models::read_model(name, section, &names)),
+        models: each(tables.models.as_ref(), |name, section| {
+            models::read_model(name, section, &names)
+        }),
         configurations: each(tables.configurations.as_ref(), |name, section| {
             Some(read_configuration(name, section, &names))
         }),
-        toolsets: each(tables.toolsets.as_ref(), |name, section| Some(read_toolset(name, section, &names))),
+        toolsets: each(tables.toolsets.as_ref(), |name, section| {
+            Some(read_toolset(name, section, &names))
+        }),
         tools: each(tables.tools.as_ref(), tools::read_tool)
             .into_iter()
             .map(|(name, tool)| (name.into(), tool))
@@ -101,7 +103,10 @@ pub(super) struct Names<'d> {
 }
 
 fn named<'d>(table: Option<&Section<'d>>) -> BTreeSet<&'d str> {
-    table.into_iter().flat_map(|table| table.entries().map(|(name, _)| name)).collect()
+    table
+        .into_iter()
+        .flat_map(|table| table.entries().map(|(name, _)| name))
+        .collect()
 }
 
 /// Reads each named table of a kind. One that cannot be built has reported why and is left out.
@@ -126,7 +131,7 @@ pub(super) fn resolves(item: &Item<'_>, kind: &str, name: &str, declared: &BTree
     let known = declared.contains(name);
     if !known {
         let message = format!("{} names the {kind} `{name}`, which is not declared", item.path());
-        item.report(Severity::Error, message, nearest(name, declared.iter().copied()));
+        item.misspelt(Severity::Error, message, name, declared.iter().copied());
     }
     known
 }
@@ -153,7 +158,7 @@ fn read_governance(section: Section<'_>) -> Enforcement {
         && text != "enforce"
     {
         let message = "governance.trust_zone is neither `enforce` nor `observe` and counts as `enforce`";
-        item.report(Severity::Warning, message, nearest(text, ["enforce", "observe"]));
+        item.misspelt(Severity::Warning, message, text, ["enforce", "observe"]);
     }
     section.finish();
     enforcement
@@ -162,7 +167,10 @@ fn read_governance(section: Section<'_>) -> Enforcement {
 fn read_toolset(name: &str, section: &Section<'_>, names: &Names<'_>) -> Toolset {
     section.require("tools");
     let tools = references(section, "tools", "tool", &names.tools);
-    Toolset { name: name.to_owned(), tools: tools.into_iter().map(Into::into).collect() }
+    Toolset {
+        name: name.to_owned(),
+        tools: tools.into_iter().map(Into::into).collect(),
+    }
 }
 
 fn read_configuration(name: &str, section: &Section<'_>, names: &Names<'_>) -> Configuration {
@@ -185,7 +193,11 @@ fn read_configuration(name: &str, section: &Section<'_>, names: &Names<'_>) -> C
         model: model.unwrap_or_default().to_owned(),
         fallbacks,
         toolsets: references(section, "toolsets", "toolset", &names.toolsets),
-        groups: section.names("groups").into_iter().map(|(name, _)| name.to_owned()).collect(),
+        groups: section
+            .names("groups")
+            .into_iter()
+            .map(|(name, _)| name.to_owned())
+            .collect(),
         // The range has bounded it.
         max_iterations: u32::try_from(max_iterations).unwrap_or(u32::MAX),
         approval_ttl: section.duration(

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use super::address::{credential, is_sent_in_clear, read_url};
 use super::models::TIMEOUTS;
-use super::{DataClass, HttpTool, Severity, Tool, ToolKind, nearest};
+use super::{DataClass, HttpTool, Severity, Tool, ToolKind};
 use crate::declaration::{Flag, Item, Section};
 use crate::model::Effect;
 
@@ -30,14 +30,19 @@ const NO_PARAMETERS: &str = r#"{"type":"object","properties":{}}"#;
 pub(super) fn read_tool(name: &str, section: &Section<'_>) -> Option<Tool> {
     if !is_callable(name) {
         let path = section.path();
-        section
-            .error(format!("{path} cannot be offered to a model: use 1 to 64 letters, digits, `_` or `-`"));
+        section.error(format!(
+            "{path} cannot be offered to a model: use 1 to 64 letters, digits, `_` or `-`"
+        ));
     }
     let kind = read_kind(section);
     let effect = read_effect(section, kind.as_ref());
     let data_class = read_data_class(section);
     let parameters = read_parameters(section);
-    let groups = section.names("groups").into_iter().map(|(name, _)| name.to_owned()).collect();
+    let groups = section
+        .names("groups")
+        .into_iter()
+        .map(|(name, _)| name.to_owned())
+        .collect();
     let tool = Tool {
         name: name.into(),
         description: section.text("description").unwrap_or_default().to_owned(),
@@ -57,15 +62,21 @@ pub(super) fn read_tool(name: &str, section: &Section<'_>) -> Option<Tool> {
 /// Whether the model interfaces take the name of a function.
 fn is_callable(name: &str) -> bool {
     (1..=64).contains(&name.len())
-        && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
+        && name
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
 }
 
 fn read_kind(section: &Section<'_>) -> Option<ToolKind> {
     match section.require("kind").and_then(|item| item.one_of(&KINDS)) {
         Some("builtin") => {
             section.out_of_place(&HTTP_KEYS, "it belongs to a tool of the kind `http`");
-            let function = section.require("function")?.one_of(&BUILTIN_FUNCTIONS.map(|(name, _)| name))?;
-            Some(ToolKind::Builtin { function: function.to_owned() })
+            let function = section
+                .require("function")?
+                .one_of(&BUILTIN_FUNCTIONS.map(|(name, _)| name))?;
+            Some(ToolKind::Builtin {
+                function: function.to_owned(),
+            })
         }
         Some(_) => {
             section.out_of_place(&BUILTIN_KEYS, "it belongs to a tool of the kind `builtin`");
@@ -86,7 +97,10 @@ fn read_http(section: &Section<'_>) -> Option<ToolKind> {
     let max_response_bytes = section.number("max_response_bytes", range, DEFAULT_MAX_RESPONSE_BYTES);
     let item = url?;
     if is_sent_in_clear(&read_url(&item)?, bearer.as_ref()) {
-        item.warn(format!("{} is plain http: the bearer token is sent to it in clear", item.path()));
+        item.warn(format!(
+            "{} is plain http: the bearer token is sent to it in clear",
+            item.path()
+        ));
     }
     Some(ToolKind::Http(HttpTool {
         url: item.text()?.to_owned(),
@@ -98,22 +112,30 @@ fn read_http(section: &Section<'_>) -> Option<ToolKind> {
 
 fn read_effect(section: &Section<'_>, kind: Option<&ToolKind>) -> Effect {
     let Some(item) = section.get("effect") else {
-        let message = format!("{} declares no effect and counts as `non_idempotent_write`", section.path());
+        let message = format!(
+            "{} declares no effect and counts as `non_idempotent_write`",
+            section.path()
+        );
         section.warn_at_key("effect", message);
         return Effect::NonIdempotentWrite;
     };
-    let declared = item.one_of(&Effect::ALL.map(Effect::as_str)).and_then(Effect::parse);
+    let declared = item
+        .one_of(&Effect::ALL.map(Effect::as_str))
+        .and_then(Effect::parse);
     if declared == Some(Effect::ReadOnly) && kind.is_some_and(is_known_to_write) {
-        item.error(format!("{} is `read_only`, but the built-in function writes", item.path()));
+        item.error(format!(
+            "{} is `read_only`, but the built-in function writes",
+            item.path()
+        ));
     }
     declared.unwrap_or(Effect::NonIdempotentWrite)
 }
 
 fn is_known_to_write(kind: &ToolKind) -> bool {
     match kind {
-        ToolKind::Builtin { function } => {
-            BUILTIN_FUNCTIONS.iter().any(|(name, effect)| name == function && effect.is_write())
-        }
+        ToolKind::Builtin { function } => BUILTIN_FUNCTIONS
+            .iter()
+            .any(|(name, effect)| name == function && effect.is_write()),
         ToolKind::Http(_) => false,
     }
 }
@@ -129,7 +151,12 @@ fn read_data_class(section: &Section<'_>) -> DataClass {
         && DataClass::parse(text).is_none()
     {
         let message = format!("{} is no known data class and counts as `secret`", item.path());
-        item.report(Severity::Warning, message, nearest(text, DataClass::ALL.map(DataClass::as_str)));
+        item.misspelt(
+            Severity::Warning,
+            message,
+            text,
+            DataClass::ALL.map(DataClass::as_str),
+        );
     }
     DataClass::declared(written)
 }
@@ -148,6 +175,9 @@ fn warn_of_odd_schema(item: &Item<'_>, schema: &RawValue) {
     let members: serde_json::Map<String, serde_json::Value> =
         serde_json::from_str(schema.get()).unwrap_or_default();
     if members.get("type").and_then(|kind| kind.as_str()) != Some("object") {
-        item.warn(format!("{} has no `type = \"object\"`: many providers refuse such a schema", item.path()));
+        item.warn(format!(
+            "{} has no `type = \"object\"`: many providers refuse such a schema",
+            item.path()
+        ));
     }
 }

@@ -17,8 +17,13 @@ pub enum DataClass {
 
 impl DataClass {
     /// Every class, least secret first.
-    pub const ALL: [Self; 5] =
-        [Self::Public, Self::Internal, Self::Confidential, Self::Restricted, Self::Secret];
+    pub const ALL: [Self; 5] = [
+        Self::Public,
+        Self::Internal,
+        Self::Confidential,
+        Self::Restricted,
+        Self::Secret,
+    ];
 
     /// The name in the catalogue.
     #[must_use]
@@ -60,7 +65,12 @@ pub enum TrustZone {
 
 impl TrustZone {
     /// Every zone, most trusted first.
-    pub const ALL: [Self; 4] = [Self::Local, Self::PrivateHosted, Self::ExternalRegion, Self::ExternalGlobal];
+    pub const ALL: [Self; 4] = [
+        Self::Local,
+        Self::PrivateHosted,
+        Self::ExternalRegion,
+        Self::ExternalGlobal,
+    ];
 
     /// The name in the catalogue.
     #[must_use]
@@ -103,7 +113,12 @@ mod tests {
 
     #[test]
     fn the_ladder_is_the_documented_one() {
-        let allowed = |zone: TrustZone| DataClass::ALL.into_iter().filter(|class| *class <= zone.ceiling()).count();
+        let allowed = |zone: TrustZone| {
+            DataClass::ALL
+                .into_iter()
+                .filter(|class| *class <= zone.ceiling())
+                .count()
+        };
         assert_eq!(TrustZone::ALL.map(allowed), [5, 4, 3, 2]);
     }
 

@@ -185,6 +185,19 @@ pub struct HttpTool {
 }
 
 impl Catalogue {
+    /// A catalogue that declares nothing: what holds before the first version is applied.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self {
+            trust_zone_enforcement: Enforcement::Enforce,
+            providers: BTreeMap::new(),
+            models: BTreeMap::new(),
+            configurations: BTreeMap::new(),
+            toolsets: BTreeMap::new(),
+            tools: BTreeMap::new(),
+        }
+    }
+
     /// The tool of exactly that name.
     #[must_use]
     pub fn tool(&self, name: &ToolName) -> Option<&Tool> {
@@ -194,13 +207,18 @@ impl Catalogue {
     /// What a call of that tool does. An unknown tool counts as a non-idempotent write.
     #[must_use]
     pub fn effect_of(&self, name: &ToolName) -> Effect {
-        self.tool(name).map_or(Effect::NonIdempotentWrite, |tool| tool.effect)
+        self.tool(name)
+            .map_or(Effect::NonIdempotentWrite, |tool| tool.effect)
     }
 
     /// Whether the configuration offers the tool, through any of its toolsets.
     #[must_use]
     pub fn offers(&self, configuration: &Configuration, tool: &ToolName) -> bool {
-        configuration.toolsets.iter().filter_map(|name| self.toolsets.get(name)).any(|set| set.tools.contains(tool))
+        configuration
+            .toolsets
+            .iter()
+            .filter_map(|name| self.toolsets.get(name))
+            .any(|set| set.tools.contains(tool))
     }
 
     /// The least trusted zone that the configuration can reach: of its model and its fallbacks.
@@ -208,7 +226,11 @@ impl Catalogue {
     pub fn zone_of(&self, configuration: &Configuration) -> TrustZone {
         let models = std::iter::once(&configuration.model).chain(&configuration.fallbacks);
         models
-            .map(|name| self.models.get(name).map_or(TrustZone::ExternalGlobal, |model| model.zone))
+            .map(|name| {
+                self.models
+                    .get(name)
+                    .map_or(TrustZone::ExternalGlobal, |model| model.zone)
+            })
             .max()
             .unwrap_or(TrustZone::ExternalGlobal)
     }

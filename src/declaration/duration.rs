@@ -18,7 +18,13 @@ pub enum InvalidDuration {
 }
 
 /// Units with their milliseconds, the longest first.
-const UNITS: [(&str, u64); 5] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
+const UNITS: [(&str, u64); 5] = [
+    ("d", 86_400_000),
+    ("h", 3_600_000),
+    ("m", 60_000),
+    ("s", 1_000),
+    ("ms", 1),
+];
 
 /// Ten years: far beyond what anything here waits for, and far below where adding it to a date overflows.
 const LONGEST_MS: u64 = 3_650 * 86_400_000;
@@ -31,14 +37,19 @@ const LONGEST_MS: u64 = 3_650 * 86_400_000;
 pub fn parse_duration(text: &str) -> Result<Duration, InvalidDuration> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at(digits);
-    let (_, unit_ms) =
-        UNITS.into_iter().find(|(name, _)| *name == unit).ok_or(InvalidDuration::NotWritten)?;
+    let (_, unit_ms) = UNITS
+        .into_iter()
+        .find(|(name, _)| *name == unit)
+        .ok_or(InvalidDuration::NotWritten)?;
     if number.is_empty() {
         return Err(InvalidDuration::NotWritten);
     }
     // The digits are known to be digits: only size can make this fail.
     let number: u64 = number.parse().map_err(|_| InvalidDuration::TooLong)?;
-    let ms = number.checked_mul(unit_ms).filter(|ms| *ms <= LONGEST_MS).ok_or(InvalidDuration::TooLong)?;
+    let ms = number
+        .checked_mul(unit_ms)
+        .filter(|ms| *ms <= LONGEST_MS)
+        .ok_or(InvalidDuration::TooLong)?;
     Ok(Duration::from_millis(ms))
 }
 
@@ -76,7 +87,9 @@ mod tests {
 
     #[test]
     fn anything_else_is_refused() {
-        for text in ["", "30", "s", "30 s", " 30s", "1h30m", "-1s", "1.5s", "30S", "30sec", "٣s", "1_000s"] {
+        for text in [
+            "", "30", "s", "30 s", " 30s", "1h30m", "-1s", "1.5s", "30S", "30sec", "٣s", "1_000s",
+        ] {
             assert_eq!(parse_duration(text), Err(InvalidDuration::NotWritten), "{text:?}");
         }
         for text in ["3651d", "99999999999999999999s", "18446744073709551615d"] {

@@ -8,8 +8,9 @@ use serde_json::value::RawValue;
 use toml::Spanned;
 use toml::de::DeValue;
 
+use super::document::NOTHING_MEANT;
 use super::json::{NotJson, to_json};
-use super::{Document, Section, Severity, format_duration, nearest, parse_duration};
+use super::{Document, Section, Severity, format_duration, parse_duration};
 
 /// The longest name, in characters.
 const MAX_NAME_CHARS: usize = 128;
@@ -30,7 +31,12 @@ impl<'d> Item<'d> {
         at: usize,
         value: &'d Spanned<DeValue<'d>>,
     ) -> Self {
-        Self { document, path, at, value }
+        Self {
+            document,
+            path,
+            at,
+            value,
+        }
     }
 
     /// The value's path from the root: `tools.refund.effect`.
@@ -42,6 +48,16 @@ impl<'d> Item<'d> {
     /// A text.
     pub fn text(&self) -> Option<&'d str> {
         self.expect("a text in quotes", self.value.get_ref().as_str())
+    }
+
+    /// A text that is not blank.
+    pub fn some_text(&self) -> Option<&'d str> {
+        let text = self.text()?;
+        if text.trim().is_empty() {
+            self.error(format!("{} is empty", self.path));
+            return None;
+        }
+        Some(text)
     }
 
     /// A text that can be a name: not empty, no blanks around it, no control characters, at most 128 characters.
@@ -76,17 +92,26 @@ impl<'d> Item<'d> {
     pub fn number(&self, range: RangeInclusive<u64>) -> Option<u64> {
         let written = self.expect("a whole number", self.value.get_ref().as_integer())?;
         let number = i128::from_str_radix(written.as_str(), written.radix()).ok();
-        let number =
-            number.and_then(|number| u64::try_from(number).ok()).filter(|number| range.contains(number));
+        let number = number
+            .and_then(|number| u64::try_from(number).ok())
+            .filter(|number| range.contains(number));
         if number.is_none() {
-            self.error(format!("{} must be from {} to {}", self.path, range.start(), range.end()));
+            self.error(format!(
+                "{} must be from {} to {}",
+                self.path,
+                range.start(),
+                range.end()
+            ));
         }
         number
     }
 
     /// A duration in a range.
     pub fn duration(&self, range: RangeInclusive<Duration>) -> Option<Duration> {
-        let text = self.expect("a duration in quotes, such as \"30s\"", self.value.get_ref().as_str())?;
+        let text = self.expect(
+            "a duration in quotes, such as \"30s\"",
+            self.value.get_ref().as_str(),
+        )?;
         match parse_duration(text) {
             Ok(duration) if range.contains(&duration) => Some(duration),
             Ok(_) => {
@@ -105,9 +130,18 @@ impl<'d> Item<'d> {
     pub fn list(&self) -> Vec<Self> {
         let members = self.expect("a list", self.value.get_ref().as_array());
         let member = |(index, value): (usize, &'d Spanned<DeValue<'d>>)| {
-            Self::new(self.document, format!("{}[{index}]", self.path), value.span().start, value)
+            Self::new(
+                self.document,
+                format!("{}[{index}]", self.path),
+                value.span().start,
+                value,
+            )
         };
-        members.into_iter().flat_map(|members| members.iter().enumerate()).map(member).collect()
+        members
+            .into_iter()
+            .flat_map(|members| members.iter().enumerate())
+            .map(member)
+            .collect()
     }
 
     /// A table, to be read key by key.
@@ -148,24 +182,44 @@ impl<'d> Item<'d> {
         let word = words.iter().copied().find(|word| *word == text);
         if word.is_none() {
             let message = format!("{} must be one of {}", self.path, listed(words));
-            self.report(Severity::Error, message, nearest(text, words.iter().copied()));
+            self.misspelt(Severity::Error, message, text, words.iter().copied());
         }
         word
     }
 
     /// An error at this place.
     pub fn error(&self, message: impl Into<String>) {
-        self.report(Severity::Error, message.into(), None);
+        self.document.report(
+            Severity::Error,
+            &self.path,
+            self.at,
+            message.into(),
+            NOTHING_MEANT,
+        );
     }
 
     /// A warning at this place.
     pub fn warn(&self, message: impl Into<String>) {
-        self.report(Severity::Warning, message.into(), None);
+        self.document.report(
+            Severity::Warning,
+            &self.path,
+            self.at,
+            message.into(),
+            NOTHING_MEANT,
+        );
     }
 
-    /// An error or a warning at this place, with the name that was probably meant.
-    pub fn report(&self, severity: Severity, message: impl Into<String>, suggestion: Option<&str>) {
-        self.document.report(severity, &self.path, self.at, message.into(), suggestion);
+    /// An error or a warning at this place about a name that is none of the known ones; the nearest of them is
+    /// suggested.
+    pub fn misspelt<'c>(
+        &self,
+        severity: Severity,
+        message: impl Into<String>,
+        written: &str,
+        known: impl IntoIterator<Item = &'c str>,
+    ) {
+        self.document
+            .report(severity, &self.path, self.at, message.into(), (written, known));
     }
 
     fn expect<T>(&self, what: &str, found: Option<T>) -> Option<T> {
@@ -187,5 +241,9 @@ impl<'d> Item<'d> {
 
 /// Words as a person lists them: `a`, `b`, `c`.
 fn listed(words: &[&str]) -> String {
-    words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
+    words
+        .iter()
+        .map(|word| format!("`{word}`"))
+        .collect::<Vec<_>>()
+        .join(", ")
 }

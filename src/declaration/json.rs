@@ -14,16 +14,23 @@ pub(super) fn to_json(value: &DeValue<'_>) -> Result<Value, NotJson> {
         DeValue::Boolean(flag) => Value::Bool(*flag),
         DeValue::Integer(written) => {
             let number = i64::from_str_radix(written.as_str(), written.radix());
-            Value::Number(number.map_err(|_| NotJson("a number of more than 64 bits"))?.into())
+            Value::Number(
+                number
+                    .map_err(|_| NotJson("a number of more than 64 bits"))?
+                    .into(),
+            )
         }
         DeValue::Float(written) => {
             let number = written.as_str().parse().ok().and_then(Number::from_f64);
             Value::Number(number.ok_or(NotJson("a number that is infinite or none"))?)
         }
         DeValue::Datetime(_) => return Err(NotJson("a date")),
-        DeValue::Array(members) => {
-            Value::Array(members.iter().map(|member| to_json(member.get_ref())).collect::<Result<_, _>>()?)
-        }
+        DeValue::Array(members) => Value::Array(
+            members
+                .iter()
+                .map(|member| to_json(member.get_ref()))
+                .collect::<Result<_, _>>()?,
+        ),
         DeValue::Table(table) => {
             let mut object = Map::new();
             for (key, value) in table {

@@ -25,14 +25,24 @@ pub fn nearest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) ->
 const LONGEST: usize = 128;
 
 fn folded(name: &str) -> String {
-    name.chars().take(LONGEST).flat_map(char::to_lowercase).map(|c| if c == '-' { '_' } else { c }).collect()
+    name.chars()
+        .take(LONGEST)
+        .flat_map(char::to_lowercase)
+        .map(|c| if c == '-' { '_' } else { c })
+        .collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const KEYS: [&str; 5] = ["requires_approval", "requires_admin", "data_class", "effect", "url"];
+    const KEYS: [&str; 5] = [
+        "requires_approval",
+        "requires_admin",
+        "data_class",
+        "effect",
+        "url",
+    ];
 
     #[test]
     fn a_slip_is_recognised() {

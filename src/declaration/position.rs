@@ -26,9 +26,17 @@ impl<'t> Lines<'t> {
         const BEFORE: usize = 60;
         const SHOWN: usize = 100;
         let (line, column) = self.place(offset);
-        let content = self.text[self.starts[line - 1]..].split('\n').next().unwrap_or_default();
+        let content = self.text[self.starts[line - 1]..]
+            .split('\n')
+            .next()
+            .unwrap_or_default();
         let skipped = (column - 1).saturating_sub(BEFORE);
-        let shown: String = content.trim_end_matches('\r').chars().skip(skipped).take(SHOWN).collect();
+        let shown: String = content
+            .trim_end_matches('\r')
+            .chars()
+            .skip(skipped)
+            .take(SHOWN)
+            .collect();
         // A tab is one column here and would be several on the screen.
         let shown = shown.replace('\t', " ");
         format!("{shown}\n{}^", " ".repeat(column - 1 - skipped))

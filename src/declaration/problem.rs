@@ -46,6 +46,22 @@ pub struct Problem {
     pub excerpt: Option<String>,
 }
 
+impl Problem {
+    /// An error about something that stands in no text, such as a variable, or in none that matters.
+    #[must_use]
+    pub fn elsewhere(path: &str, message: impl Into<String>) -> Self {
+        Self {
+            severity: Severity::Error,
+            path: path.to_owned(),
+            line: 0,
+            column: 0,
+            message: message.into(),
+            suggestion: None,
+            excerpt: None,
+        }
+    }
+}
+
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.severity.as_str(), visible(&self.message))?;
@@ -149,8 +165,11 @@ mod tests {
 
     #[test]
     fn problems_are_told_in_the_order_of_the_text() {
-        let problems =
-            Problems::from(vec![problem(9, "late"), problem(0, "everywhere"), problem(2, "early")]);
+        let problems = Problems::from(vec![
+            problem(9, "late"),
+            problem(0, "everywhere"),
+            problem(2, "early"),
+        ]);
         assert_eq!(
             problems.to_string(),
             "warning: everywhere\nwarning: early, line 2, column 1\nwarning: late, line 9, column 1"
@@ -161,6 +180,9 @@ mod tests {
     #[test]
     fn a_name_cannot_rewrite_the_terminal() {
         let shown = problem(1, "unknown key `a\u{1b}[2K\u{202e}`").to_string();
-        assert_eq!(shown, "warning: unknown key `a\\u{1b}[2K\\u{202e}`, line 1, column 1");
+        assert_eq!(
+            shown,
+            "warning: unknown key `a\\u{1b}[2K\\u{202e}`, line 1, column 1"
+        );
     }
 }

@@ -42,17 +42,31 @@ impl Claim {
     /// # Errors
     /// The turn is another one, or the state cannot be read.
     pub fn bind(self) -> Result<Bound, NotBound> {
-        let Self { claimed: ClaimedRun { run, state, .. }, decision } = self;
+        let Self {
+            claimed: ClaimedRun { run, state, .. },
+            decision,
+        } = self;
         let state = RunState::open(&state, run.id, &run.owner, run.turn).map_err(NotBound::Unreadable)?;
-        let turn = state.pending_turn().map_err(NotBound::Unreadable)?.ok_or_else(|| {
-            NotBound::Unreadable(CorruptState("the run waits, but no call is pending".to_owned()))
-        })?;
+        let turn = state
+            .pending_turn()
+            .map_err(NotBound::Unreadable)?
+            .ok_or_else(|| {
+                NotBound::Unreadable(CorruptState("the run waits, but no call is pending".to_owned()))
+            })?;
         let same = decision.run == run.id
             && decision.turn == Some(turn.ordinal)
             && decision.digest.as_ref() == Some(&turn.digest());
         if !same {
-            return Err(NotBound::Refused(Refusal::StaleTurn { waiting: turn.ordinal, decided: decision.turn }));
+            return Err(NotBound::Refused(Refusal::StaleTurn {
+                waiting: turn.ordinal,
+                decided: decision.turn,
+            }));
         }
-        Ok(Bound { run, state, turn, decision })
+        Ok(Bound {
+            run,
+            state,
+            turn,
+            decision,
+        })
     }
 }

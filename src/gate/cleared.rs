@@ -2,7 +2,7 @@
 //! or a turn that was cleared before its worker was lost.
 
 use super::Catalogued;
-use crate::model::{Actor, CallRecord, RunId, Turn};
+use crate::model::{Actor, CallRecord, DeniedCall, PendingCall, RunId, Turn};
 use crate::policy::{self, Approval};
 
 /// A turn that may be executed, or answered as denied. Only the gates make one.
@@ -29,6 +29,8 @@ pub enum Clearance {
         /// What they had to say.
         comment: Option<String>,
     },
+    /// Every call of it was denied before in this run: nothing executes, every call is answered.
+    DeniedBefore,
     /// No call of it needs a decision.
     Unattended,
     /// It was cleared, and its worker was lost: the journal holds what was cleared.
@@ -40,6 +42,8 @@ pub enum Clearance {
 pub enum Screened {
     /// No call of it needs a decision.
     Unattended(Cleared),
+    /// Every call of it was denied before, byte for byte: it is answered as denied without a new card.
+    DeniedBefore(Cleared),
     /// It must wait for one.
     NeedsApproval(Turn),
 }
@@ -82,11 +86,21 @@ impl Cleared {
     }
 }
 
-/// Whether a turn that the model has just asked for may run unattended.
+/// What becomes of a turn that the model has just asked for.
 #[must_use]
-pub fn screen(at: &Catalogued, run: RunId, turn: Turn) -> Screened {
-    let needs_approval =
-        turn.calls.iter().any(|call| policy::approval_of(&at.catalogue, &call.tool) == Approval::Needed);
+pub fn screen(at: &Catalogued, run: RunId, turn: Turn, denied: &[DeniedCall]) -> Screened {
+    let was_denied = |call: &PendingCall| {
+        denied
+            .iter()
+            .any(|before| (&before.tool, &before.arguments) == (&call.tool, &call.arguments))
+    };
+    if turn.calls.iter().all(was_denied) {
+        return Screened::DeniedBefore(Cleared::new(run, turn, Clearance::DeniedBefore));
+    }
+    let needs_approval = turn
+        .calls
+        .iter()
+        .any(|call| policy::approval_of(&at.catalogue, &call.tool) == Approval::Needed);
     if needs_approval {
         Screened::NeedsApproval(turn)
     } else {

@@ -49,7 +49,10 @@ pub fn look(facts: Facts<'_>) -> Seen {
         DecisionStatus::Standing if facts.run.status != RunStatus::WaitingForApproval => {
             // The old job of a decision that has been used.
             let verdict = facts.decision.verdict;
-            Seen::Refused(Refusal::AlreadyDecided { stands: verdict, late: verdict })
+            Seen::Refused(Refusal::AlreadyDecided {
+                stands: verdict,
+                late: verdict,
+            })
         }
         DecisionStatus::Standing => Seen::Refused(stale(facts)),
         DecisionStatus::Pending => match look_at_pending(facts) {
@@ -60,26 +63,40 @@ pub fn look(facts: Facts<'_>) -> Seen {
 }
 
 fn stale(facts: Facts<'_>) -> Refusal {
-    Refusal::StaleTurn { waiting: facts.run.turn, decided: facts.decision.turn }
+    Refusal::StaleTurn {
+        waiting: facts.run.turn,
+        decided: facts.decision.turn,
+    }
 }
 
 fn look_at_pending(facts: Facts<'_>) -> Result<(), Refusal> {
     if let Some(stands) = facts.stands {
-        return Err(Refusal::AlreadyDecided { stands, late: facts.decision.verdict });
+        return Err(Refusal::AlreadyDecided {
+            stands,
+            late: facts.decision.verdict,
+        });
     }
     if facts.run.status != RunStatus::WaitingForApproval {
-        return Err(Refusal::NotWaiting { status: facts.run.status });
+        return Err(Refusal::NotWaiting {
+            status: facts.run.status,
+        });
     }
     if facts.run.deadline.is_some_and(|deadline| deadline <= facts.now) {
-        return Err(Refusal::NotWaiting { status: RunStatus::Expired });
+        return Err(Refusal::NotWaiting {
+            status: RunStatus::Expired,
+        });
     }
     admit(facts.at, facts.run, facts.decision, facts.principal)?;
     if let Some(missing) = facts.missing_secret {
-        return Err(Refusal::ConfigurationGone { missing: missing.to_owned() });
+        return Err(Refusal::ConfigurationGone {
+            missing: missing.to_owned(),
+        });
     }
     match facts.state {
         Ok(_) => Ok(()),
-        Err(corrupt) => Err(Refusal::CorruptState { detail: corrupt.to_string() }),
+        Err(corrupt) => Err(Refusal::CorruptState {
+            detail: corrupt.to_string(),
+        }),
     }
 }
 
@@ -94,7 +111,9 @@ pub(super) fn admit(
     match (principal, decision.verdict) {
         (None, Verdict::Approve) => return Err(Refusal::ApproverUnresolved),
         (None, Verdict::Deny) => return Err(Refusal::AccessDenied),
-        (Some(principal), _) if !policy::may_decide(principal, &run.owner) => return Err(Refusal::AccessDenied),
+        (Some(principal), _) if !policy::may_decide(principal, &run.owner) => {
+            return Err(Refusal::AccessDenied);
+        }
         (Some(_), _) => {}
     }
     let configuration = at.configuration(&run.configuration)?;

@@ -33,7 +33,9 @@ mod permit;
 mod record;
 mod refusal;
 #[cfg(test)]
-pub mod sample;
+mod golden;
+#[cfg(test)]
+pub(crate) mod sample;
 
 use std::sync::Arc;
 
@@ -62,8 +64,11 @@ impl Catalogued {
     /// [`Refusal::ConfigurationGone`], naming what is missing.
     pub fn configuration(&self, name: &str) -> Result<&Configuration, Refusal> {
         let gone = |missing: String| Refusal::ConfigurationGone { missing };
-        let configuration =
-            self.catalogue.configurations.get(name).ok_or_else(|| gone(format!("configuration `{name}`")))?;
+        let configuration = self
+            .catalogue
+            .configurations
+            .get(name)
+            .ok_or_else(|| gone(format!("configuration `{name}`")))?;
         let model = self
             .catalogue
             .models

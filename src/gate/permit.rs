@@ -20,19 +20,28 @@ impl Bound {
     /// # Errors
     /// The first reason why the approver may not release the turn.
     pub fn permit(self, at: &Catalogued, approver: Option<&Principal>) -> Result<Permitted, Refusal> {
-        let mut writes = self.turn.calls.iter().filter(|call| at.catalogue.effect_of(&call.tool).is_write());
+        let mut writes = self
+            .turn
+            .calls
+            .iter()
+            .filter(|call| at.catalogue.effect_of(&call.tool).is_write());
         let first_write = writes.next();
         if self.decision.verdict == Verdict::Approve {
             admit(at, &self.run, &self.decision, approver)?;
             let approver = approver.ok_or(Refusal::ApproverUnresolved)?;
             let configuration = at.configuration(&self.run.configuration)?;
             if let (Principal::Service { .. }, Some(call)) = (approver, first_write) {
-                return Err(Refusal::ServiceAccountWrite { tool: call.tool.clone() });
+                return Err(Refusal::ServiceAccountWrite {
+                    tool: call.tool.clone(),
+                });
             }
             for call in first_write.into_iter().chain(writes) {
                 let decision = policy::decide(&at.catalogue, &call.tool, configuration, Some(approver));
                 if let Some(reason) = decision.denied() {
-                    return Err(Refusal::ApproverNotPermitted { tool: call.tool.clone(), reason });
+                    return Err(Refusal::ApproverNotPermitted {
+                        tool: call.tool.clone(),
+                        reason,
+                    });
                 }
             }
         }

@@ -23,11 +23,17 @@ impl Permitted {
             return Err(Refusal::NotAuditable);
         }
         let clearance = match verdict {
-            Verdict::Approve => Clearance::Approved { by: self.bound.decision.actor },
-            Verdict::Deny => {
-                Clearance::Denied { by: self.bound.decision.actor, comment: self.bound.decision.comment }
-            }
+            Verdict::Approve => Clearance::Approved {
+                by: self.bound.decision.actor,
+            },
+            Verdict::Deny => Clearance::Denied {
+                by: self.bound.decision.actor,
+                comment: self.bound.decision.comment,
+            },
         };
-        Ok((Cleared::new(self.bound.run.id, self.bound.turn, clearance), self.bound.state))
+        Ok((
+            Cleared::new(self.bound.run.id, self.bound.turn, clearance),
+            self.bound.state,
+        ))
     }
 }

@@ -150,7 +150,9 @@ impl Refusal {
             | Self::ServiceAccountWrite { .. }
             | Self::ApproverUnresolved
             | Self::ApproverNotPermitted { .. } => WhoCanAct::AnotherApprover,
-            Self::ConfigurationGone { .. } | Self::CorruptState { .. } | Self::NotAuditable => WhoCanAct::Operator,
+            Self::ConfigurationGone { .. } | Self::CorruptState { .. } | Self::NotAuditable => {
+                WhoCanAct::Operator
+            }
         }
     }
 

@@ -11,29 +11,52 @@ use crate::model::{Effect, Principal, Scope, UserGrant};
 
 /// A person with nothing.
 pub fn user(id: &str) -> Principal {
-    Principal::User { id: id.to_owned(), admin: false, groups: BTreeSet::new(), grants: BTreeSet::new() }
+    Principal::User {
+        id: id.to_owned(),
+        admin: false,
+        groups: BTreeSet::new(),
+        grants: BTreeSet::new(),
+    }
 }
 
 /// An admin.
 pub fn admin(id: &str) -> Principal {
-    Principal::User { id: id.to_owned(), admin: true, groups: BTreeSet::new(), grants: BTreeSet::new() }
+    Principal::User {
+        id: id.to_owned(),
+        admin: true,
+        groups: BTreeSet::new(),
+        grants: BTreeSet::new(),
+    }
 }
 
 /// A person who may decide runs of others.
 pub fn granted(id: &str) -> Principal {
     let grants = BTreeSet::from([UserGrant::AgentApprove]);
-    Principal::User { id: id.to_owned(), admin: false, groups: BTreeSet::new(), grants }
+    Principal::User {
+        id: id.to_owned(),
+        admin: false,
+        groups: BTreeSet::new(),
+        grants,
+    }
 }
 
 /// A person in a group.
 pub fn member(id: &str, group: &str) -> Principal {
     let groups = BTreeSet::from([group.to_owned()]);
-    Principal::User { id: id.to_owned(), admin: false, groups, grants: BTreeSet::new() }
+    Principal::User {
+        id: id.to_owned(),
+        admin: false,
+        groups,
+        grants: BTreeSet::new(),
+    }
 }
 
 /// A service account.
 pub fn service(id: &str, scopes: &[Scope]) -> Principal {
-    Principal::Service { id: id.to_owned(), scopes: scopes.iter().copied().collect() }
+    Principal::Service {
+        id: id.to_owned(),
+        scopes: scopes.iter().copied().collect(),
+    }
 }
 
 /// A tool that anybody may call.
@@ -41,7 +64,9 @@ pub fn tool(name: &str, effect: Effect) -> Tool {
     Tool {
         name: name.into(),
         description: String::new(),
-        kind: ToolKind::Builtin { function: "ledger_list".to_owned() },
+        kind: ToolKind::Builtin {
+            function: "ledger_list".to_owned(),
+        },
         effect,
         data_class: DataClass::Internal,
         enabled: true,
@@ -76,11 +101,18 @@ pub fn catalogue() -> Catalogue {
     };
     let provider = Provider {
         name: "provider".to_owned(),
-        kind: ProviderKind::Scripted { script: "script.json".to_owned() },
+        kind: ProviderKind::Scripted {
+            script: "script.json".to_owned(),
+        },
     };
-    let tools = [tool("read", Effect::ReadOnly), tool("refund", Effect::NonIdempotentWrite)];
-    let toolset =
-        Toolset { name: "billing".to_owned(), tools: tools.iter().map(|tool| tool.name.clone()).collect() };
+    let tools = [
+        tool("read", Effect::ReadOnly),
+        tool("refund", Effect::NonIdempotentWrite),
+    ];
+    let toolset = Toolset {
+        name: "billing".to_owned(),
+        tools: tools.iter().map(|tool| tool.name.clone()).collect(),
+    };
     Catalogue {
         trust_zone_enforcement: Enforcement::Enforce,
         providers: BTreeMap::from([(provider.name.clone(), provider)]),

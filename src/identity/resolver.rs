@@ -31,7 +31,10 @@ impl ReadDirectory for dyn ClaimScope {
 ///
 /// # Errors
 /// The directory could not be read; that is never taken for "nothing".
-pub async fn resolve<R: ReadDirectory + ?Sized>(directory: &mut R, actor: &Actor) -> Result<Option<Principal>> {
+pub async fn resolve<R: ReadDirectory + ?Sized>(
+    directory: &mut R,
+    actor: &Actor,
+) -> Result<Option<Principal>> {
     Ok(directory.entry(actor).await?.and_then(principal_of))
 }
 
@@ -45,9 +48,10 @@ pub fn principal_of(entry: DirectoryEntry) -> Option<Principal> {
             groups: person.groups,
             grants,
         }),
-        DirectoryEntry::Account(account) => {
-            account.enabled.then_some(Principal::Service { id: account.id, scopes: account.scopes })
-        }
+        DirectoryEntry::Account(account) => account.enabled.then_some(Principal::Service {
+            id: account.id,
+            scopes: account.scopes,
+        }),
     }
 }
 
@@ -60,8 +64,13 @@ mod tests {
     use crate::store::{Account, Person};
 
     fn person(enabled: bool) -> DirectoryEntry {
-        let person =
-            Person { id: "ada".to_owned(), name: "Ada".to_owned(), admin: true, enabled, groups: BTreeSet::new() };
+        let person = Person {
+            id: "ada".to_owned(),
+            name: "Ada".to_owned(),
+            admin: true,
+            enabled,
+            groups: BTreeSet::new(),
+        };
         DirectoryEntry::Person(person, BTreeSet::from([UserGrant::AgentApprove]))
     }
 
@@ -76,7 +85,12 @@ mod tests {
         assert_eq!(principal_of(person(false)), None);
         let account = |enabled| {
             let scopes = BTreeSet::from([Scope::AgentApprove]);
-            DirectoryEntry::Account(Account { id: "bot".to_owned(), name: String::new(), enabled, scopes })
+            DirectoryEntry::Account(Account {
+                id: "bot".to_owned(),
+                name: String::new(),
+                enabled,
+                scopes,
+            })
         };
         assert_eq!(principal_of(account(false)), None);
         assert!(principal_of(account(true)).is_some());

@@ -18,7 +18,9 @@ pub enum Actor {
 
 /// The text names no actor.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` names no actor: write `user:<id>` or `service:<id>`, the id 1 to 128 letters, digits or . _ - @ +")]
+#[error(
+    "`{0}` names no actor: write `user:<id>` or `service:<id>`, the id 1 to 128 letters, digits or . _ - @ +"
+)]
 pub struct InvalidActor(pub String);
 
 impl Actor {
@@ -40,7 +42,9 @@ impl Actor {
     #[must_use]
     pub fn is_valid_id(id: &str) -> bool {
         (1..=128).contains(&id.len())
-            && id.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-' | b'@' | b'+'))
+            && id
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-' | b'@' | b'+'))
     }
 }
 
@@ -92,7 +96,16 @@ mod tests {
 
     #[test]
     fn anything_else_is_nobody() {
-        for text in ["", "olga", "user:", "User:olga", "user:ol ga", "user:olga\u{202e}", "group:ops", "user:a:b"] {
+        for text in [
+            "",
+            "olga",
+            "user:",
+            "User:olga",
+            "user:ol ga",
+            "user:olga\u{202e}",
+            "group:ops",
+            "user:a:b",
+        ] {
             assert!(text.parse::<Actor>().is_err(), "{text:?}");
         }
     }

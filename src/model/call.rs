@@ -24,8 +24,14 @@ pub enum CallStatus {
 
 impl CallStatus {
     /// Every status there is.
-    pub const ALL: [Self; 6] =
-        [Self::Pending, Self::Started, Self::Succeeded, Self::Failed, Self::Refused, Self::Denied];
+    pub const ALL: [Self; 6] = [
+        Self::Pending,
+        Self::Started,
+        Self::Succeeded,
+        Self::Failed,
+        Self::Refused,
+        Self::Denied,
+    ];
 
     /// The stored name.
     #[must_use]
@@ -120,7 +126,10 @@ impl CallRecord {
     #[must_use]
     pub fn outcome(&self) -> Option<CallOutcome> {
         let content = self.result.clone().filter(|_| self.status.is_finished())?;
-        Some(CallOutcome { status: self.status, content })
+        Some(CallOutcome {
+            status: self.status,
+            content,
+        })
     }
 }
 
@@ -131,8 +140,14 @@ mod tests {
     #[test]
     fn the_key_is_stable_and_its_own() {
         let run = RunId::from(uuid::Uuid::from_u128(7));
-        let call = PendingCall { id: "c1".into(), tool: "refund".into(), arguments: "{}".into() };
-        let record = |run, turn| CallRecord::pending(run, TurnOrdinal(turn), 0, &call, Effect::ReadOnly).idempotency_key();
+        let call = PendingCall {
+            id: "c1".into(),
+            tool: "refund".into(),
+            arguments: "{}".into(),
+        };
+        let record = |run, turn| {
+            CallRecord::pending(run, TurnOrdinal(turn), 0, &call, Effect::ReadOnly).idempotency_key()
+        };
         assert_eq!(record(run, 1), record(run, 1));
         assert_ne!(record(run, 1), record(run, 2));
         assert_ne!(record(run, 1), record(RunId::from(uuid::Uuid::from_u128(8)), 1));

@@ -139,8 +139,8 @@ impl DecisionRequest {
             digest: String,
             comment: Option<String>,
         }
-        let wire: Wire =
-            serde_json::from_slice(json).map_err(|error| InvalidDecision(format!("not a decision: {error}")))?;
+        let wire: Wire = serde_json::from_slice(json)
+            .map_err(|error| InvalidDecision(format!("not a decision: {error}")))?;
         let verdict = Verdict::parse(&wire.verdict)
             .ok_or_else(|| InvalidDecision("`verdict` must be exactly \"approve\" or \"deny\"".to_owned()))?;
         let digest = TurnDigest::parse(&wire.digest).ok_or_else(|| {
@@ -162,13 +162,23 @@ impl DecisionRequest {
         if turn.0 == 0 {
             return Err(InvalidDecision("`turn` counts from 1".to_owned()));
         }
-        if comment.as_ref().is_some_and(|text| text.chars().count() > MAX_COMMENT_CHARS) {
-            return Err(InvalidDecision(format!("`comment` is longer than {MAX_COMMENT_CHARS} characters")));
+        if comment
+            .as_ref()
+            .is_some_and(|text| text.chars().count() > MAX_COMMENT_CHARS)
+        {
+            return Err(InvalidDecision(format!(
+                "`comment` is longer than {MAX_COMMENT_CHARS} characters"
+            )));
         }
         if comment.as_ref().is_some_and(|text| text.contains('\0')) {
             return Err(InvalidDecision("`comment` holds a NUL character".to_owned()));
         }
-        Ok(Self { verdict, turn, digest, comment })
+        Ok(Self {
+            verdict,
+            turn,
+            digest,
+            comment,
+        })
     }
 }
 
@@ -190,7 +200,16 @@ mod tests {
 
     #[test]
     fn case_c1_nothing_else_is_a_verdict() {
-        for verdict in ["null", "\"\"", "\"APPROVE \"", "1", "true", "\"false\"", "\"approve \"", r#"{"approved":"false"}"#] {
+        for verdict in [
+            "null",
+            "\"\"",
+            "\"APPROVE \"",
+            "1",
+            "true",
+            "\"false\"",
+            "\"approve \"",
+            r#"{"approved":"false"}"#,
+        ] {
             assert!(parse(verdict).is_err(), "{verdict}");
         }
         assert!(DecisionRequest::parse(format!(r#"{{"turn":1,"digest":"{DIGEST}"}}"#).as_bytes()).is_err());
@@ -209,7 +228,12 @@ mod tests {
     #[test]
     fn a_comment_is_bounded() {
         let request = |comment: String| {
-            DecisionRequest::new(Verdict::Deny, TurnOrdinal(1), TurnDigest::parse(DIGEST).unwrap(), Some(comment))
+            DecisionRequest::new(
+                Verdict::Deny,
+                TurnOrdinal(1),
+                TurnDigest::parse(DIGEST).unwrap(),
+                Some(comment),
+            )
         };
         assert!(request("é".repeat(MAX_COMMENT_CHARS)).is_ok());
         assert!(request("é".repeat(MAX_COMMENT_CHARS + 1)).is_err());

@@ -59,15 +59,25 @@ impl Job {
                 body.len()
             )));
         }
-        let wire: Wire = serde_json::from_slice(body)
-            .map_err(|error| InvalidJob(format!("not a job of version 1 (line {}, column {})", error.line(), error.column())))?;
+        let wire: Wire = serde_json::from_slice(body).map_err(|error| {
+            InvalidJob(format!(
+                "not a job of version 1 (line {}, column {})",
+                error.line(),
+                error.column()
+            ))
+        })?;
         match (wire.v, wire.kind.as_str(), wire.decision_id) {
             (1, "start", None) => Ok(Self::Start { run: wire.run_id }),
-            (1, "resume", Some(decision)) => Ok(Self::Resume { run: wire.run_id, decision }),
+            (1, "resume", Some(decision)) => Ok(Self::Resume {
+                run: wire.run_id,
+                decision,
+            }),
             (1, "resume", None) => Err(InvalidJob("a resume job names its `decision_id`".to_owned())),
             (1, "start", Some(_)) => Err(InvalidJob("a start job names no `decision_id`".to_owned())),
             (1, _, _) => Err(InvalidJob("`kind` must be \"start\" or \"resume\"".to_owned())),
-            (v, _, _) => Err(InvalidJob(format!("job version {v} is not known; this build knows 1"))),
+            (v, _, _) => Err(InvalidJob(format!(
+                "job version {v} is not known; this build knows 1"
+            ))),
         }
     }
 
@@ -78,7 +88,12 @@ impl Job {
             Self::Start { .. } => ("start", None),
             Self::Resume { decision, .. } => ("resume", Some(decision)),
         };
-        let wire = Wire { v: 1, kind: kind.to_owned(), run_id: self.run(), decision_id };
+        let wire = Wire {
+            v: 1,
+            kind: kind.to_owned(),
+            run_id: self.run(),
+            decision_id,
+        };
         serde_json::to_vec(&wire).expect("ids and numbers always serialise")
     }
 
@@ -106,7 +121,13 @@ mod tests {
     #[test]
     fn a_job_reads_as_it_is_written() {
         let run = RUN.parse().unwrap();
-        for job in [Job::Start { run }, Job::Resume { run, decision: RUN.parse().unwrap() }] {
+        for job in [
+            Job::Start { run },
+            Job::Resume {
+                run,
+                decision: RUN.parse().unwrap(),
+            },
+        ] {
             assert_eq!(Job::parse(&job.to_bytes()), Ok(job));
         }
     }
@@ -120,9 +141,14 @@ mod tests {
             format!(r#"{{"v":1,"kind":"resume","run_id":"{RUN}"}}"#),
             format!(r#"{{"v":2,"kind":"start","run_id":"{RUN}"}}"#),
             format!(r#"{{"v":1,"kind":"approve","run_id":"{RUN}"}}"#),
-            format!(r#"{{"v":1,"kind":"resume","run_id":"{RUN}","decision_id":"{RUN}","actor":"user:root"}}"#),
+            format!(
+                r#"{{"v":1,"kind":"resume","run_id":"{RUN}","decision_id":"{RUN}","actor":"user:root"}}"#
+            ),
             format!(r#"{{"v":1,"kind":"start","run_id":"{RUN}","verdict":"approve"}}"#),
-            format!(r#"{{"v":1,"kind":"start","run_id":"{RUN}"{}}}"#, " ".repeat(MAX_JOB_BYTES)),
+            format!(
+                r#"{{"v":1,"kind":"start","run_id":"{RUN}"{}}}"#,
+                " ".repeat(MAX_JOB_BYTES)
+            ),
         ] {
             assert!(Job::parse(body.as_bytes()).is_err(), "{body}");
         }

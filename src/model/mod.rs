@@ -19,17 +19,13 @@ mod visible;
 
 pub use actor::{Actor, InvalidActor};
 pub use call::{CallOutcome, CallRecord, CallStatus};
-pub use decision::{
-    Decision, DecisionRequest, DecisionStatus, InvalidDecision, MAX_COMMENT_CHARS, Verdict,
-};
+pub use decision::{Decision, DecisionRequest, DecisionStatus, InvalidDecision, MAX_COMMENT_CHARS, Verdict};
 pub use event::{Event, EventKind, NewEvent, Route};
 pub use ids::{DecisionId, EventId, RunId};
 pub use job::{InvalidJob, Job, MAX_JOB_BYTES};
 pub use lease::{ClaimedRun, Lease, WorkerName};
 pub use principal::{Principal, Scope, UserGrant};
-pub use run::{
-    Failure, FailureCode, IllegalTransition, Run, RunStatus, Transition, next,
-};
+pub use run::{Failure, FailureCode, IllegalTransition, Run, RunStatus, Transition, next};
 pub use state::{CorruptState, DeniedCall, RunState, SealedState};
 pub use transcript::{Message, Transcript};
 pub use turn::{CallId, Effect, PendingCall, ToolName, Turn, TurnDigest, TurnOrdinal};

@@ -61,7 +61,9 @@ impl RunStatus {
     /// Whether nothing happens to the run any more.
     #[must_use]
     pub fn is_final(self) -> bool {
-        Transition::ALL.into_iter().all(|transition| next(self, transition).is_err())
+        Transition::ALL
+            .into_iter()
+            .all(|transition| next(self, transition).is_err())
     }
 }
 
@@ -222,7 +224,10 @@ pub struct Failure {
 impl Failure {
     /// A failure with its detail.
     pub fn new(code: FailureCode, detail: impl Into<String>) -> Self {
-        Self { code, detail: detail.into() }
+        Self {
+            code,
+            detail: detail.into(),
+        }
     }
 }
 
@@ -267,14 +272,25 @@ mod tests {
 
     #[test]
     fn the_ends_are_the_ends() {
-        let ends: Vec<_> = RunStatus::ALL.into_iter().filter(|status| status.is_final()).collect();
-        assert_eq!(ends, [RunStatus::Completed, RunStatus::Cancelled, RunStatus::Expired]);
+        let ends: Vec<_> = RunStatus::ALL
+            .into_iter()
+            .filter(|status| status.is_final())
+            .collect();
+        assert_eq!(
+            ends,
+            [RunStatus::Completed, RunStatus::Cancelled, RunStatus::Expired]
+        );
     }
 
     #[test]
     fn only_a_running_run_suspends_completes_or_fails() {
         for from in RunStatus::ALL {
-            for transition in [Transition::Suspend, Transition::HandBack, Transition::Complete, Transition::Fail] {
+            for transition in [
+                Transition::Suspend,
+                Transition::HandBack,
+                Transition::Complete,
+                Transition::Fail,
+            ] {
                 assert_eq!(next(from, transition).is_ok(), from == RunStatus::Running);
             }
         }

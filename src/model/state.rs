@@ -68,7 +68,14 @@ impl RunState {
     /// The state of a run that has not begun.
     #[must_use]
     pub fn new(run: RunId, owner: Actor, transcript: Transcript) -> Self {
-        Self { run, owner, turn: TurnOrdinal(0), iterations: 0, denied: Vec::new(), transcript }
+        Self {
+            run,
+            owner,
+            turn: TurnOrdinal(0),
+            iterations: 0,
+            denied: Vec::new(),
+            transcript,
+        }
     }
 
     /// The stored form.
@@ -93,17 +100,34 @@ impl RunState {
     /// # Errors
     /// The seal does not fit, the bytes cannot be read, the state names another run, owner or turn, or a
     /// pending entry cannot be read: then the state is corrupt as a whole.
-    pub fn open(sealed: &SealedState, run: RunId, owner: &Actor, turn: TurnOrdinal) -> Result<Self, CorruptState> {
+    pub fn open(
+        sealed: &SealedState,
+        run: RunId,
+        owner: &Actor,
+        turn: TurnOrdinal,
+    ) -> Result<Self, CorruptState> {
         if sealed.seal != seal_of(run, owner, turn, &sealed.bytes) {
-            return Err(CorruptState("the seal does not fit this run, owner and turn".to_owned()));
+            return Err(CorruptState(
+                "the seal does not fit this run, owner and turn".to_owned(),
+            ));
         }
-        let stored: Stored = serde_json::from_slice(&sealed.bytes)
-            .map_err(|error| CorruptState(format!("no state of version 1 (line {}, column {})", error.line(), error.column())))?;
+        let stored: Stored = serde_json::from_slice(&sealed.bytes).map_err(|error| {
+            CorruptState(format!(
+                "no state of version 1 (line {}, column {})",
+                error.line(),
+                error.column()
+            ))
+        })?;
         if stored.v != 1 {
-            return Err(CorruptState(format!("state version {} is not known; this build knows 1", stored.v)));
+            return Err(CorruptState(format!(
+                "state version {} is not known; this build knows 1",
+                stored.v
+            )));
         }
         if (stored.run, &stored.owner, stored.turn) != (run, owner, turn) {
-            return Err(CorruptState("the state belongs to another run, owner or turn".to_owned()));
+            return Err(CorruptState(
+                "the state belongs to another run, owner or turn".to_owned(),
+            ));
         }
         stored.messages.pending()?;
         Ok(Self {
@@ -122,7 +146,10 @@ impl RunState {
     /// A pending entry cannot be read.
     pub fn pending_turn(&self) -> Result<Option<Turn>, CorruptState> {
         let calls: Vec<PendingCall> = self.transcript.pending()?;
-        Ok((!calls.is_empty()).then_some(Turn { ordinal: self.turn, calls }))
+        Ok((!calls.is_empty()).then_some(Turn {
+            ordinal: self.turn,
+            calls,
+        }))
     }
 }
 

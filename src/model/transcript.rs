@@ -41,7 +41,11 @@ impl Message {
             tool_call_id: &'a str,
             content: &'a str,
         }
-        Self::written(&Tool { role: "tool", tool_call_id: call.as_str(), content })
+        Self::written(&Tool {
+            role: "tool",
+            tool_call_id: call.as_str(),
+            content,
+        })
     }
 
     /// A message of the system or of the user.
@@ -80,7 +84,8 @@ impl Message {
             name: String,
             arguments: String,
         }
-        let unreadable = |error: serde_json::Error| CorruptState(format!("a message cannot be read: {error}"));
+        let unreadable =
+            |error: serde_json::Error| CorruptState(format!("a message cannot be read: {error}"));
         let message: Assistant = serde_json::from_str(self.0.get()).map_err(unreadable)?;
         if message.role != "assistant" {
             return Ok(Vec::new());
@@ -112,7 +117,9 @@ impl Message {
         struct Role {
             role: String,
         }
-        serde_json::from_str::<Role>(self.0.get()).ok().map(|message| message.role)
+        serde_json::from_str::<Role>(self.0.get())
+            .ok()
+            .map(|message| message.role)
     }
 }
 
@@ -170,7 +177,11 @@ mod tests {
 
     #[test]
     fn an_entry_that_cannot_be_read_spoils_the_whole() {
-        for entry in [r#"{"id":"c"}"#, r#"{"id":1,"function":{"name":"t","arguments":""}}"#, r#"{"id":"c","function":{"name":"t","arguments":{}}}"#] {
+        for entry in [
+            r#"{"id":"c"}"#,
+            r#"{"id":1,"function":{"name":"t","arguments":""}}"#,
+            r#"{"id":"c","function":{"name":"t","arguments":{}}}"#,
+        ] {
             let good = r#"{"id":"g","function":{"name":"t","arguments":"{}"}}"#;
             let text = format!(r#"{{"role":"assistant","tool_calls":[{good},{entry}]}}"#);
             assert!(Message::parse(text).unwrap().calls().is_err(), "{entry}");
@@ -180,6 +191,12 @@ mod tests {
     #[test]
     fn only_the_assistant_asks() {
         let text = r#"{"role":"user","content":"x","tool_calls":[{"id":"c","function":{"name":"t","arguments":"{}"}}]}"#;
-        assert!(Message::parse(text.to_owned()).unwrap().calls().unwrap().is_empty());
+        assert!(
+            Message::parse(text.to_owned())
+                .unwrap()
+                .calls()
+                .unwrap()
+                .is_empty()
+        );
     }
 }

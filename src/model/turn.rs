@@ -138,7 +138,11 @@ impl Turn {
         let calls: Vec<_> = self
             .calls
             .iter()
-            .map(|call| Canonical { arguments: &call.arguments, id: call.id.as_str(), tool: call.tool.as_str() })
+            .map(|call| Canonical {
+                arguments: &call.arguments,
+                id: call.id.as_str(),
+                tool: call.tool.as_str(),
+            })
             .collect();
         let canonical = serde_json::to_vec(&calls).expect("strings always serialise");
         TurnDigest(format!("sha256:{}", hex::encode(Sha256::digest(&canonical))))
@@ -148,7 +152,10 @@ impl Turn {
     #[must_use]
     pub fn duplicate_id(&self) -> Option<&CallId> {
         let mut seen = std::collections::HashSet::new();
-        self.calls.iter().map(|call| &call.id).find(|id| !seen.insert(*id))
+        self.calls
+            .iter()
+            .map(|call| &call.id)
+            .find(|id| !seen.insert(*id))
     }
 }
 
@@ -201,13 +208,19 @@ mod tests {
     fn the_digest_is_the_documented_one() {
         // printf '%s' '[{"arguments":"{\"n\":1}","id":"c1","tool":"refund"}]' | sha256sum
         let digest = turn(1, &[("c1", "refund", r#"{"n":1}"#)]).digest();
-        assert_eq!(digest.as_str(), "sha256:aa6eb045429dd1fd22e18bba300c3027d2669901127fbca126b6af18ff0409cf");
+        assert_eq!(
+            digest.as_str(),
+            "sha256:aa6eb045429dd1fd22e18bba300c3027d2669901127fbca126b6af18ff0409cf"
+        );
     }
 
     #[test]
     fn the_digest_covers_each_part_of_each_call_and_nothing_else() {
         let base = turn(1, &[("c1", "refund", "{}"), ("c2", "read", "{}")]).digest();
-        assert_eq!(base, turn(9, &[("c1", "refund", "{}"), ("c2", "read", "{}")]).digest());
+        assert_eq!(
+            base,
+            turn(9, &[("c1", "refund", "{}"), ("c2", "read", "{}")]).digest()
+        );
         for other in [
             turn(1, &[("c2", "read", "{}"), ("c1", "refund", "{}")]),
             turn(1, &[("c1", "refund", "{ }"), ("c2", "read", "{}")]),
@@ -221,15 +234,35 @@ mod tests {
 
     #[test]
     fn numbers_keep_their_bytes() {
-        let texts = [r#"{"id":9007199254740993}"#, r#"{"id":9007199254740992}"#, "1e400", "-0", "0", "1.0", "1"];
-        let digests: std::collections::HashSet<_> =
-            texts.iter().map(|text| turn(1, &[("c", "t", text)]).digest().as_str().to_owned()).collect();
+        let texts = [
+            r#"{"id":9007199254740993}"#,
+            r#"{"id":9007199254740992}"#,
+            "1e400",
+            "-0",
+            "0",
+            "1.0",
+            "1",
+        ];
+        let digests: std::collections::HashSet<_> = texts
+            .iter()
+            .map(|text| turn(1, &[("c", "t", text)]).digest().as_str().to_owned())
+            .collect();
         assert_eq!(digests.len(), texts.len());
     }
 
     #[test]
     fn duplicates_are_found() {
-        assert_eq!(turn(1, &[("x", "a", ""), ("x", "b", "")]).duplicate_id().unwrap().as_str(), "x");
-        assert!(turn(1, &[("x", "a", ""), ("y", "a", "")]).duplicate_id().is_none());
+        assert_eq!(
+            turn(1, &[("x", "a", ""), ("x", "b", "")])
+                .duplicate_id()
+                .unwrap()
+                .as_str(),
+            "x"
+        );
+        assert!(
+            turn(1, &[("x", "a", ""), ("y", "a", "")])
+                .duplicate_id()
+                .is_none()
+        );
     }
 }

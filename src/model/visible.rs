@@ -56,7 +56,10 @@ mod tests {
     #[test]
     fn case_e6_what_cannot_be_seen_is_escaped() {
         let text = "re\u{200b}fund\u{202e}\u{2028}\u{1b}[31m\n";
-        assert_eq!(visible(text).to_string(), "re\\u{200b}fund\\u{202e}\\u{2028}\\u{1b}[31m\\n");
+        assert_eq!(
+            visible(text).to_string(),
+            "re\\u{200b}fund\\u{202e}\\u{2028}\\u{1b}[31m\\n"
+        );
         assert!(visible(text).is_suspicious());
     }
 

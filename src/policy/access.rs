@@ -37,17 +37,26 @@ mod tests {
         assert!(may_decide(&sample::admin("ada"), &owner));
         assert!(may_decide(&sample::granted("gina"), &owner));
         assert!(may_decide(&sample::user("olga"), &owner));
-        assert!(may_decide(&sample::service("sweeper", &[Scope::AgentApprove]), &owner));
+        assert!(may_decide(
+            &sample::service("sweeper", &[Scope::AgentApprove]),
+            &owner
+        ));
     }
 
     #[test]
     fn nobody_else_may() {
         let owner = Actor::User("olga".to_owned());
         assert!(!may_decide(&sample::user("paul"), &owner));
-        assert!(!may_decide(&sample::service("sweeper", &[Scope::ConfigurationUse]), &owner));
+        assert!(!may_decide(
+            &sample::service("sweeper", &[Scope::ConfigurationUse]),
+            &owner
+        ));
         assert!(!may_decide(&sample::service("olga", &[]), &owner));
         let own = Actor::Service("bot".to_owned());
-        assert!(!may_decide(&sample::service("bot", &[]), &own), "an account needs its scope for its own runs too");
+        assert!(
+            !may_decide(&sample::service("bot", &[]), &own),
+            "an account needs its scope for its own runs too"
+        );
     }
 
     #[test]
@@ -59,7 +68,13 @@ mod tests {
         assert!(!may_use(&configuration, Some(&sample::user("paul"))));
         assert!(may_use(&configuration, Some(&sample::admin("ada"))));
         assert!(may_use(&configuration, Some(&sample::member("mia", "ops"))));
-        assert!(may_use(&configuration, Some(&sample::service("bot", &[Scope::ConfigurationUse]))));
-        assert!(!may_use(&configuration, Some(&sample::service("bot", &[Scope::AgentApprove]))));
+        assert!(may_use(
+            &configuration,
+            Some(&sample::service("bot", &[Scope::ConfigurationUse]))
+        ));
+        assert!(!may_use(
+            &configuration,
+            Some(&sample::service("bot", &[Scope::AgentApprove]))
+        ));
     }
 }

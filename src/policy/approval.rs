@@ -17,7 +17,11 @@ pub enum Approval {
 #[must_use]
 pub fn approval_of(catalogue: &Catalogue, tool: &ToolName) -> Approval {
     let needed = |tool: &Tool| tool.requires_approval || tool.effect.is_write();
-    if catalogue.tool(tool).is_none_or(needed) { Approval::Needed } else { Approval::NotNeeded }
+    if catalogue.tool(tool).is_none_or(needed) {
+        Approval::Needed
+    } else {
+        Approval::NotNeeded
+    }
 }
 
 #[cfg(test)]

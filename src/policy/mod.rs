@@ -90,9 +90,15 @@ pub fn decide(
     };
     let conditions = [
         (tool.enabled, DenyReason::ToolDisabled),
-        (!tool.requires_admin || principal.is_some_and(Principal::is_admin), DenyReason::RequiresAdmin),
+        (
+            !tool.requires_admin || principal.is_some_and(Principal::is_admin),
+            DenyReason::RequiresAdmin,
+        ),
         (is_member(tool, principal), DenyReason::RequiresMembership),
-        (catalogue.offers(configuration, &tool.name), DenyReason::ConfigurationToolset),
+        (
+            catalogue.offers(configuration, &tool.name),
+            DenyReason::ConfigurationToolset,
+        ),
     ];
     if let Some((_, reason)) = conditions.into_iter().find(|(holds, _)| !holds) {
         return ToolDecision::Denied(reason);
@@ -133,18 +139,35 @@ mod tests {
         let user = sample::user("olga");
         let ask = |edit: Box<dyn FnOnce(&mut Catalogue)>| reason(edit, Some(&user)).denied();
         assert_eq!(ask(Box::new(|_| ())), None);
-        assert_eq!(ask(Box::new(|c| drop(c.tools.remove(&"refund".into())))), Some(DenyReason::NotRegistered));
-        assert_eq!(ask(Box::new(edit_tool(|t| t.enabled = false))), Some(DenyReason::ToolDisabled));
-        assert_eq!(ask(Box::new(edit_tool(|t| t.requires_admin = true))), Some(DenyReason::RequiresAdmin));
+        assert_eq!(
+            ask(Box::new(|c| drop(c.tools.remove(&"refund".into())))),
+            Some(DenyReason::NotRegistered)
+        );
+        assert_eq!(
+            ask(Box::new(edit_tool(|t| t.enabled = false))),
+            Some(DenyReason::ToolDisabled)
+        );
+        assert_eq!(
+            ask(Box::new(edit_tool(|t| t.requires_admin = true))),
+            Some(DenyReason::RequiresAdmin)
+        );
         assert_eq!(
             ask(Box::new(edit_tool(|t| t.groups = vec!["finance".to_owned()]))),
             Some(DenyReason::RequiresMembership)
         );
         assert_eq!(
-            ask(Box::new(|c| c.configurations.get_mut("support").unwrap().toolsets.clear())),
+            ask(Box::new(|c| c
+                .configurations
+                .get_mut("support")
+                .unwrap()
+                .toolsets
+                .clear())),
             Some(DenyReason::ConfigurationToolset)
         );
-        assert_eq!(ask(Box::new(edit_tool(|t| t.data_class = DataClass::Secret))), Some(DenyReason::TrustZone));
+        assert_eq!(
+            ask(Box::new(edit_tool(|t| t.data_class = DataClass::Secret))),
+            Some(DenyReason::TrustZone)
+        );
     }
 
     #[test]
@@ -155,14 +178,23 @@ mod tests {
             tool.groups = vec!["finance".to_owned()];
             tool.data_class = DataClass::Secret;
         };
-        assert_eq!(reason(edit_tool(everything_wrong), None).denied(), Some(DenyReason::ToolDisabled));
+        assert_eq!(
+            reason(edit_tool(everything_wrong), None).denied(),
+            Some(DenyReason::ToolDisabled)
+        );
     }
 
     #[test]
     fn nobody_is_no_admin_and_no_member() {
-        assert_eq!(reason(edit_tool(|t| t.requires_admin = true), None).denied(), Some(DenyReason::RequiresAdmin));
+        assert_eq!(
+            reason(edit_tool(|t| t.requires_admin = true), None).denied(),
+            Some(DenyReason::RequiresAdmin)
+        );
         let in_group = edit_tool(|t| t.groups = vec!["finance".to_owned()]);
-        assert_eq!(reason(in_group, None).denied(), Some(DenyReason::RequiresMembership));
+        assert_eq!(
+            reason(in_group, None).denied(),
+            Some(DenyReason::RequiresMembership)
+        );
     }
 
     #[test]
@@ -191,6 +223,9 @@ mod tests {
 
     #[test]
     fn an_unknown_tool_counts_as_the_worst_write() {
-        assert_eq!(sample::catalogue().effect_of(&"nonsense".into()), Effect::NonIdempotentWrite);
+        assert_eq!(
+            sample::catalogue().effect_of(&"nonsense".into()),
+            Effect::NonIdempotentWrite
+        );
     }
 }

@@ -75,13 +75,18 @@ enum Target {
 }
 
 fn target(url: &str) -> Result<Target, ConnectError> {
-    let wrong = |error: sqlx::Error| ConnectError::Misconfigured(format!("`database.url` cannot be read: {error}"));
+    let wrong =
+        |error: sqlx::Error| ConnectError::Misconfigured(format!("`database.url` cannot be read: {error}"));
     match url.split_once(':').map(|(scheme, _)| scheme) {
         Some("postgres" | "postgresql") => {
-            let options = PgConnectOptions::from_str(url).map_err(wrong)?.application_name("countersign");
+            let options = PgConnectOptions::from_str(url)
+                .map_err(wrong)?
+                .application_name("countersign");
             Ok(Target::Postgres(Box::new(options)))
         }
-        Some("sqlite") => Ok(Target::Sqlite(SqliteConnectOptions::from_str(url).map_err(wrong)?)),
+        Some("sqlite") => Ok(Target::Sqlite(
+            SqliteConnectOptions::from_str(url).map_err(wrong)?,
+        )),
         _ => Err(ConnectError::Misconfigured(
             "`database.url` must begin with `postgres://` or `sqlite://`".to_owned(),
         )),
@@ -99,7 +104,10 @@ pub async fn connect(settings: &StoreSettings, migration: Migration) -> Result<O
             let place = format!("{}:{}", options.get_host(), options.get_port());
             let acquire = Duration::from_secs(5);
             let store = PostgresStore::new(*options, settings.max_connections, acquire);
-            reach(&place, settings.connect_timeout, || async { store.pool().acquire().await.map(drop) }).await?;
+            reach(&place, settings.connect_timeout, || async {
+                store.pool().acquire().await.map(drop)
+            })
+            .await?;
             let applied = applied_version(
                 sqlx::query_scalar("SELECT max(version) FROM countersign_migrations WHERE success")
                     .fetch_one(store.pool())
@@ -109,7 +117,10 @@ pub async fn connect(settings: &StoreSettings, migration: Migration) -> Result<O
                 renamed(&POSTGRES).run(store.pool()).await.map_err(not_migrated)?;
             }
             let store = Arc::new(store);
-            Ok(Opened { store: store.clone(), ledger: store })
+            Ok(Opened {
+                store: store.clone(),
+                ledger: store,
+            })
         }
         Target::Sqlite(options) => {
             let file = options.get_filename().to_owned();
@@ -123,7 +134,10 @@ pub async fn connect(settings: &StoreSettings, migration: Migration) -> Result<O
                 )));
             }
             let store = SqliteStore::new(options, settings.max_connections, Duration::from_secs(30));
-            reach(&place, settings.connect_timeout, || async { store.pool().acquire().await.map(drop) }).await?;
+            reach(&place, settings.connect_timeout, || async {
+                store.pool().acquire().await.map(drop)
+            })
+            .await?;
             let applied = applied_version(
                 sqlx::query_scalar("SELECT max(version) FROM countersign_migrations WHERE success")
                     .fetch_one(store.pool())
@@ -133,7 +147,10 @@ pub async fn connect(settings: &StoreSettings, migration: Migration) -> Result<O
                 renamed(&SQLITE).run(store.pool()).await.map_err(not_migrated)?;
             }
             let store = Arc::new(store);
-            Ok(Opened { store: store.clone(), ledger: store })
+            Ok(Opened {
+                store: store.clone(),
+                ledger: store,
+            })
         }
     }
 }
@@ -157,12 +174,18 @@ fn applied_version(read: Result<Option<i64>, sqlx::Error>) -> Result<i64, Connec
         {
             Ok(0)
         }
-        Err(error) => Err(ConnectError::Misconfigured(format!("the database cannot be read: {error}"))),
+        Err(error) => Err(ConnectError::Misconfigured(format!(
+            "the database cannot be read: {error}"
+        ))),
     }
 }
 
 fn needs_migration(migrator: &Migrator, applied: i64, migration: Migration) -> Result<bool, ConnectError> {
-    let newest = migrator.iter().map(|migration| migration.version).max().unwrap_or(0);
+    let newest = migrator
+        .iter()
+        .map(|migration| migration.version)
+        .max()
+        .unwrap_or(0);
     if applied > newest {
         return Err(ConnectError::Misconfigured(format!(
             "the database is at migration {applied}, which is newer than this build ({newest}); use a newer build"
@@ -191,12 +214,18 @@ where
             Err(error) => error,
         };
         if !passes(&error) {
-            return Err(ConnectError::Misconfigured(format!("the database at {place} refuses: {error}")));
+            return Err(ConnectError::Misconfigured(format!(
+                "the database at {place} refuses: {error}"
+            )));
         }
         let pause = pauses.next_pause();
         if begun.elapsed() + pause > timeout {
             let reason = error.to_string();
-            return Err(ConnectError::Unreachable { place: place.to_owned(), waited: timeout, reason });
+            return Err(ConnectError::Unreachable {
+                place: place.to_owned(),
+                waited: timeout,
+                reason,
+            });
         }
         tracing::warn!(%place, %error, "the database does not answer yet; trying again");
         tokio::time::sleep(pause).await;
@@ -205,7 +234,11 @@ where
 
 /// What a failed statement means to the caller.
 pub(super) fn classify(error: sqlx::Error) -> StoreError {
-    if passes(&error) { StoreError::Unavailable(error) } else { StoreError::Failed(error) }
+    if passes(&error) {
+        StoreError::Unavailable(error)
+    } else {
+        StoreError::Failed(error)
+    }
 }
 
 /// Whether trying again can help.
@@ -241,7 +274,10 @@ mod tests {
     #[test]
     fn both_databases_have_the_same_migrations() {
         let names = |migrator: &Migrator| {
-            migrator.iter().map(|m| (m.version, m.description.to_string())).collect::<Vec<_>>()
+            migrator
+                .iter()
+                .map(|m| (m.version, m.description.to_string()))
+                .collect::<Vec<_>>()
         };
         assert_eq!(names(&POSTGRES), names(&SQLITE));
     }
@@ -249,7 +285,10 @@ mod tests {
     #[test]
     fn other_databases_are_refused_by_name() {
         for url in ["mysql://x", "nonsense", ""] {
-            assert!(matches!(target(url), Err(ConnectError::Misconfigured(_))), "{url}");
+            assert!(
+                matches!(target(url), Err(ConnectError::Misconfigured(_))),
+                "{url}"
+            );
         }
     }
 

@@ -25,8 +25,8 @@ pub use directory::{Account, Directory, DirectoryEntry, Group, Person};
 pub use ledger::{Ledger, LedgerEntry, LedgerError};
 
 use crate::model::{
-    Actor, CallRecord, ClaimedRun, Decision, DecisionId, Event, EventId, Failure, Lease, NewEvent, Run, RunId,
-    RunStatus, SealedState, TurnOrdinal, WorkerName,
+    Actor, CallRecord, ClaimedRun, Decision, DecisionId, Event, EventId, Failure, Lease, NewEvent, Run,
+    RunId, RunStatus, SealedState, TurnOrdinal, WorkerName,
 };
 
 /// A database, as the rest of the product sees it.
@@ -215,7 +215,7 @@ pub trait Store: Send + Sync {
     /// Runs, newest first.
     async fn runs(&self, filter: &RunFilter) -> Result<Vec<Run>>;
 
-    /// How many runs are in each status.
+    /// How many runs are queued, running and waiting. Ended ones are not counted: there is no end of them.
     async fn count_runs(&self) -> Result<Vec<(RunStatus, i64)>>;
 
     /// The journal of one turn, or of all turns, in order.
@@ -341,7 +341,12 @@ pub trait ClaimScope: Send {
 
     /// The decision is refused with this code, the events are durable, and the run waits again, its state
     /// untouched. `Lost`: the decision was not pending any more; nothing is durable.
-    async fn hand_back(self: Box<Self>, decision: DecisionId, code: &str, events: &[NewEvent]) -> Result<Guarded>;
+    async fn hand_back(
+        self: Box<Self>,
+        decision: DecisionId,
+        code: &str,
+        events: &[NewEvent],
+    ) -> Result<Guarded>;
 
     /// The run has failed, with the events; the decision is refused with the failure's code, if there is one.
     async fn fail(

@@ -87,6 +87,8 @@ impl Encode<'_, Sqlite> for Stamp {
 impl<'r> Decode<'r, Sqlite> for Stamp {
     fn decode(value: SqliteValueRef<'r>) -> Result<Self, BoxDynError> {
         let micros = <i64 as Decode<'r, Sqlite>>::decode(value)?;
-        Ok(Self(OffsetDateTime::from_unix_timestamp_nanos(i128::from(micros) * 1_000)?))
+        Ok(Self(OffsetDateTime::from_unix_timestamp_nanos(
+            i128::from(micros) * 1_000,
+        )?))
     }
 }

@@ -7,7 +7,10 @@ use super::{warned, with};
 fn only_observe_observes_and_anything_odd_is_told() {
     let line = "trust_zone = \"enforce\"";
     assert_eq!(
-        with(line, "trust_zone = \" Observe \"").0.unwrap().trust_zone_enforcement,
+        with(line, "trust_zone = \" Observe \"")
+            .0
+            .unwrap()
+            .trust_zone_enforcement,
         Enforcement::Observe
     );
     let odd = warned(
@@ -27,7 +30,10 @@ fn what_is_unknown_counts_as_the_worst_and_is_told() {
         "warning: tools.read.data_class is no known data class and counts as `secret`, line 44, column 1: \
          did you mean `internal`?",
     );
-    assert_eq!(catalogue.tool(&"read".into()).unwrap().data_class, DataClass::Secret);
+    assert_eq!(
+        catalogue.tool(&"read".into()).unwrap().data_class,
+        DataClass::Secret
+    );
     let catalogue = warned(
         "zone = \"local\"",
         "zone = \"lokal\"",
@@ -45,13 +51,21 @@ fn what_was_hardly_meant_is_told() {
             "tools = [\"refund\"]",
             "tools.read is in no toolset, line 40, column 8",
         ),
-        ("fallbacks = [\"spare\"]", "", "models.spare is asked by no configuration, line 22, column 9"),
+        (
+            "fallbacks = [\"spare\"]",
+            "",
+            "models.spare is asked by no configuration, line 22, column 9",
+        ),
         (
             "toolsets = [\"ledger\"]",
             "",
             "configurations.support has no toolset: its runs can call no tool, line 26, column 17",
         ),
-        ("toolsets = [\"ledger\"]", "", "toolsets.ledger is offered by no configuration, line 37, column 11"),
+        (
+            "toolsets = [\"ledger\"]",
+            "",
+            "toolsets.ledger is offered by no configuration, line 37, column 11",
+        ),
         (
             "zone = \"private_hosted\"",
             "zone = \"external_region\"",

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::{
     Catalogue, CredentialSource, DataClass, Enforcement, HttpTool, ProviderKind, Severity, ToolKind,
-    TrustZone, diff,
+    TrustZone,
 };
 use crate::model::{Effect, ToolName};
 
@@ -91,12 +91,18 @@ fn with(line: &str, other: &str) -> (Option<Catalogue>, Vec<String>) {
 fn refused(line: &str, other: &str, expected: &str) {
     let (catalogue, problems) = with(line, other);
     assert!(catalogue.is_none(), "{other} was taken");
-    assert!(problems.iter().any(|problem| problem == expected), "{other}: {problems:#?}");
+    assert!(
+        problems.iter().any(|problem| problem == expected),
+        "{other}: {problems:#?}"
+    );
 }
 
 fn warned(line: &str, other: &str, expected: &str) -> Catalogue {
     let (catalogue, problems) = with(line, other);
-    assert!(problems.iter().any(|problem| problem == expected), "{other}: {problems:#?}");
+    assert!(
+        problems.iter().any(|problem| problem == expected),
+        "{other}: {problems:#?}"
+    );
     catalogue.expect(other)
 }
 
@@ -104,14 +110,23 @@ fn warned(line: &str, other: &str, expected: &str) -> Catalogue {
 fn everything_that_is_declared_is_read() {
     let catalogue = full();
     let support = &catalogue.configurations["support"];
-    assert_eq!((support.max_iterations, support.approval_ttl), (8, Duration::from_secs(7200)));
+    assert_eq!(
+        (support.max_iterations, support.approval_ttl),
+        (8, Duration::from_secs(7200))
+    );
     assert!(support.require_second_approver);
-    assert_eq!((support.model.as_str(), support.fallbacks.as_slice()), ("large", &["spare".to_owned()][..]));
+    assert_eq!(
+        (support.model.as_str(), support.fallbacks.as_slice()),
+        ("large", &["spare".to_owned()][..])
+    );
     assert_eq!(catalogue.zone_of(support), TrustZone::PrivateHosted);
 
     let large = &catalogue.models["large"];
     assert_eq!(large.remote_name, "large-2");
-    assert_eq!(large.parameters.as_deref(), Some(r#"{"seed":7,"temperature":0.5}"#));
+    assert_eq!(
+        large.parameters.as_deref(),
+        Some(r#"{"seed":7,"temperature":0.5}"#)
+    );
     assert_eq!(catalogue.models["spare"].remote_name, "spare");
     assert_eq!(
         catalogue.providers["hosted"].kind,
@@ -124,7 +139,10 @@ fn everything_that_is_declared_is_read() {
     );
 
     let refund = catalogue.tool(&ToolName::from("refund")).unwrap();
-    assert_eq!((refund.effect, refund.data_class), (Effect::NonIdempotentWrite, DataClass::Restricted));
+    assert_eq!(
+        (refund.effect, refund.data_class),
+        (Effect::NonIdempotentWrite, DataClass::Restricted)
+    );
     assert!(!refund.enabled && refund.requires_admin && refund.requires_approval);
     assert_eq!(
         refund.parameters.get(),
@@ -148,12 +166,21 @@ fn what_is_not_declared_has_its_documented_default() {
     let (catalogue, problems) = Catalogue::check(text);
     let catalogue = catalogue.expect("only warnings");
     assert_eq!(catalogue.trust_zone_enforcement, Enforcement::Enforce);
-    let ProviderKind::OpenAi { key, timeout, max_retries, .. } = &catalogue.providers["p"].kind else {
+    let ProviderKind::OpenAi {
+        key,
+        timeout,
+        max_retries,
+        ..
+    } = &catalogue.providers["p"].kind
+    else {
         panic!()
     };
     assert_eq!((key, *timeout, *max_retries), (&None, Duration::from_secs(60), 3));
     let configuration = &catalogue.configurations["c"];
-    assert_eq!((configuration.max_iterations, configuration.approval_ttl.as_secs()), (25, 604_800));
+    assert_eq!(
+        (configuration.max_iterations, configuration.approval_ttl.as_secs()),
+        (25, 604_800)
+    );
     assert!(!configuration.require_second_approver && configuration.groups.is_empty());
     let tool = &catalogue.tools[&ToolName::from("t")];
     assert!(tool.enabled && !tool.requires_admin && !tool.requires_approval);
@@ -162,9 +189,15 @@ fn what_is_not_declared_has_its_documented_default() {
     assert!(matches!(&tool.kind, ToolKind::Http(http) if http.max_response_bytes == 1 << 20));
 
     // What counts as the worst is said.
-    assert_eq!((tool.effect, tool.data_class), (Effect::NonIdempotentWrite, DataClass::Secret));
+    assert_eq!(
+        (tool.effect, tool.data_class),
+        (Effect::NonIdempotentWrite, DataClass::Secret)
+    );
     assert_eq!(catalogue.models["m"].zone, TrustZone::ExternalGlobal);
-    let told: Vec<_> = problems.iter().map(|problem| (problem.severity, problem.path.as_str())).collect();
+    let told: Vec<_> = problems
+        .iter()
+        .map(|problem| (problem.severity, problem.path.as_str()))
+        .collect();
     assert_eq!(
         told,
         [
@@ -182,7 +215,10 @@ fn case_c8_a_misspelt_key_is_refused_and_the_nearest_known_one_named() {
     let (catalogue, problems) = Catalogue::check(&FULL.replace("requires_approval", "requires_aproval"));
     assert!(catalogue.is_none());
     let problem = problems.iter().next().unwrap();
-    assert_eq!((problem.path.as_str(), problem.line), ("tools.refund.requires_aproval", 57));
+    assert_eq!(
+        (problem.path.as_str(), problem.line),
+        ("tools.refund.requires_aproval", 57)
+    );
     assert_eq!(problem.suggestion.as_deref(), Some("requires_approval"));
     assert_eq!(
         problems.to_string(),
@@ -202,11 +238,17 @@ fn case_c8_a_misspelt_key_is_refused_and_the_nearest_known_one_named() {
 
 #[test]
 fn all_problems_are_told_at_once() {
-    let text = FULL.replace("requires_admin", "requires_admn").replace("max_retries = 5", "max_retries = -1");
+    let text = FULL
+        .replace("requires_admin", "requires_admn")
+        .replace("max_retries = 5", "max_retries = -1");
     let (_, problems) = Catalogue::check(&text.replace("model = \"large\"", ""));
     let paths: Vec<_> = problems.iter().map(|problem| problem.path.as_str()).collect();
     assert_eq!(
         paths,
-        ["providers.hosted.max_retries", "configurations.support.model", "tools.refund.requires_admn"]
+        [
+            "providers.hosted.max_retries",
+            "configurations.support.model",
+            "tools.refund.requires_admn"
+        ]
     );
 }

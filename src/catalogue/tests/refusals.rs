@@ -1,5 +1,6 @@
 //! What is an error, in the words in which it is told.
 
+use super::super::Catalogue;
 use super::{refused, warned, with};
 
 #[test]
@@ -77,13 +78,21 @@ fn a_value_that_cannot_be_is_refused() {
             "url = \"https://example.org\"",
             "the key `url` is out of place in tools.read: it belongs to a tool of the kind `http`, line 42, column 1",
         ),
-        ("function = \"ledger_read\"", "", "tools.read needs the key `function`, line 40, column 8"),
+        (
+            "function = \"ledger_read\"",
+            "",
+            "tools.read needs the key `function`, line 40, column 8",
+        ),
         (
             "bearer_file = \"/run/secrets/ledger\"",
             "bearer_file = \"a\"\nbearer_env = \"B\"",
             "tools.refund has both `bearer_env` and `bearer_file`; one source must be named, line 50, column 1",
         ),
-        ("[models.spare]", "[models.\"\"]", "a name in models.\"\" is empty, line 22, column 9"),
+        (
+            "[models.spare]",
+            "[models.\"\"]",
+            "a name in models.\"\" is empty, line 22, column 9",
+        ),
         (
             "[tools.read]",
             "[tools.\"read it\"]",
@@ -114,9 +123,15 @@ fn a_value_that_cannot_be_is_refused() {
 fn a_url_is_one_that_can_be_called_and_holds_no_secret() {
     for (url, fault) in [
         ("ledger/refund", "is no URL: relative URL without a base"),
-        ("ftp://ledger.example.org", "must begin with `http://` or `https://`"),
+        (
+            "ftp://ledger.example.org",
+            "must begin with `http://` or `https://`",
+        ),
         ("https://", "is no URL: empty host"),
-        ("https://u:p@example.org", "must not hold a user or a password: a catalogue holds no secrets"),
+        (
+            "https://u:p@example.org",
+            "must not hold a user or a password: a catalogue holds no secrets",
+        ),
         ("https://example.org/a b", "has a blank in it"),
     ] {
         let line = "url = \"https://ledger.example.org/refund\"";
@@ -147,4 +162,24 @@ fn a_secret_in_the_place_of_its_source_is_not_repeated() {
         problems,
         ["error: providers.hosted.key_env must be the name of an environment variable, line 8, column 1"]
     );
+}
+
+#[test]
+fn a_text_that_is_wrong_all_over_is_still_judged_soon() {
+    let many = |count: usize, line: fn(usize) -> String| (0..count).map(line).collect::<Vec<_>>().join("\n");
+    let warnings = many(20_000, |index| format!("[toolsets.s{index}]\ntools = []"));
+    let (catalogue, problems) = Catalogue::check(&warnings);
+    assert!(catalogue.is_some() && problems.len() == 201);
+    assert_eq!(
+        problems.iter().next().unwrap().to_string(),
+        "warning: 19800 more problems are not shown"
+    );
+
+    // An error is never lost among them, and one line may hold them all.
+    let dangling = many(20_000, |index| format!("\"x{index}\","));
+    let (catalogue, problems) = Catalogue::check(&format!(
+        "{warnings}\n[toolsets.all]\ntools = [{}]",
+        dangling.replace('\n', "")
+    ));
+    assert!(catalogue.is_none() && problems.has_errors());
 }

@@ -1,7 +1,9 @@
 //! How a model is asked. A request is the transcript as it is stored, byte for byte, and the tools on offer;
 //! an answer is one assistant message, kept as the text that came.
 
+mod completion;
 mod openai;
+mod script;
 mod scripted;
 
 use async_trait::async_trait;

@@ -3,14 +3,19 @@
 //! has been decided before.
 
 mod credential;
+mod exchange;
 mod http;
+mod judgement;
+pub(super) mod wire;
 
 use std::time::Duration;
 
 use async_trait::async_trait;
 
-pub use credential::{MissingCredential, read_credential};
+pub(super) use credential::bearer;
+pub use credential::{CredentialFault, MissingCredential, Secret, read_credential};
 pub use http::HttpCaller;
+pub use wire::NoHttpClient;
 
 use crate::catalogue::Tool;
 use crate::model::{Actor, PendingCall, RunId};

@@ -19,13 +19,21 @@ macro_rules! now {
 /// So many microseconds from now.
 macro_rules! ahead {
     ($micros:literal) => {
-        concat!("(now() + CAST(", $micros, " AS bigint) * interval '1 microsecond')")
+        concat!(
+            "(now() + CAST(",
+            $micros,
+            " AS bigint) * interval '1 microsecond')"
+        )
     };
 }
 /// So many microseconds ago.
 macro_rules! ago {
     ($micros:literal) => {
-        concat!("(now() - CAST(", $micros, " AS bigint) * interval '1 microsecond')")
+        concat!(
+            "(now() - CAST(",
+            $micros,
+            " AS bigint) * interval '1 microsecond')"
+        )
     };
 }
 /// Takes the rows that nobody else has taken.
@@ -77,7 +85,10 @@ impl PostgresStore {
                 Box::pin(async move { sqlx::raw_sql("ROLLBACK").execute(connection).await.map(|_| true) })
             })
             .connect_lazy_with(options);
-        Self { pool, bell: Arc::new(Notify::new()) }
+        Self {
+            pool,
+            bell: Arc::new(Notify::new()),
+        }
     }
 
     pub(super) fn pool(&self) -> &sqlx::Pool<Db> {

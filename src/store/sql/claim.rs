@@ -39,7 +39,11 @@ pub(super) async fn claim(store: &Sql, request: &ClaimRequest) -> Result<Option<
     .map_err(failed)?;
     let Some(row) = row else { return Ok(None) };
     let claimed = claimed_of(&row)?;
-    Ok(Some(Box::new(Scope { tx, claimed, bell: std::sync::Arc::clone(&store.bell) })))
+    Ok(Some(Box::new(Scope {
+        tx,
+        claimed,
+        bell: std::sync::Arc::clone(&store.bell),
+    })))
 }
 
 impl Scope {
@@ -69,14 +73,23 @@ impl ClaimScope for Scope {
     }
 
     async fn calls(&mut self) -> Result<Vec<CallRecord>> {
-        runs::calls(self.tx.connection(), self.claimed.run.id, Some(self.claimed.run.turn)).await
+        runs::calls(
+            self.tx.connection(),
+            self.claimed.run.id,
+            Some(self.claimed.run.turn),
+        )
+        .await
     }
 
     async fn record(&mut self, event: &NewEvent) -> Result<()> {
         events::insert_behind_savepoint(self.tx.connection(), std::slice::from_ref(event)).await
     }
 
-    async fn commit(mut self: Box<Self>, decision: Option<DecisionId>, calls: &[CallRecord]) -> Result<Guarded> {
+    async fn commit(
+        mut self: Box<Self>,
+        decision: Option<DecisionId>,
+        calls: &[CallRecord],
+    ) -> Result<Guarded> {
         if let Some(id) = decision
             && decisions::mark_standing(self.tx.connection(), id).await? == Guarded::Lost
         {
@@ -123,7 +136,11 @@ impl ClaimScope for Scope {
             // Whether it was still pending does not matter: the run ends either way.
             let _ = decisions::mark_refused(self.tx.connection(), id, failure.code.as_str()).await?;
         }
-        let step = Step { end: Some(End::Fail(failure.clone())), events: told.to_vec(), ..Step::default() };
+        let step = Step {
+            end: Some(End::Fail(failure.clone())),
+            events: told.to_vec(),
+            ..Step::default()
+        };
         let (run, lease) = (self.claimed.run.id, self.claimed.lease.clone());
         match step::write(self.tx.connection(), run, &lease, &step).await? {
             Guarded::Done => self.commit_and_ring().await.map(drop),

@@ -31,20 +31,28 @@ pub(super) async fn record(store: &Sql, decision: &Decision, event: &NewEvent) -
 }
 
 pub(super) async fn get(store: &Sql, id: DecisionId) -> Result<Option<Decision>> {
-    let row = sqlx::query(concat!("SELECT ", decision_columns!(), " FROM decisions WHERE id = $1"))
-        .bind(Key(id.uuid()))
-        .fetch_optional(store.pool())
-        .await
-        .map_err(failed)?;
+    let row = sqlx::query(concat!(
+        "SELECT ",
+        decision_columns!(),
+        " FROM decisions WHERE id = $1"
+    ))
+    .bind(Key(id.uuid()))
+    .fetch_optional(store.pool())
+    .await
+    .map_err(failed)?;
     row.as_ref().map(decision_of).transpose()
 }
 
 pub(super) async fn of_run(store: &Sql, run: RunId) -> Result<Vec<Decision>> {
-    let rows = sqlx::query(concat!("SELECT ", decision_columns!(), " FROM decisions WHERE run_id = $1 ORDER BY id"))
-        .bind(Key(run.uuid()))
-        .fetch_all(store.pool())
-        .await
-        .map_err(failed)?;
+    let rows = sqlx::query(concat!(
+        "SELECT ",
+        decision_columns!(),
+        " FROM decisions WHERE run_id = $1 ORDER BY id"
+    ))
+    .bind(Key(run.uuid()))
+    .fetch_all(store.pool())
+    .await
+    .map_err(failed)?;
     all(&rows, decision_of)
 }
 
@@ -64,13 +72,15 @@ pub(super) async fn standing(store: &Sql, run: RunId, turn: TurnOrdinal) -> Resu
 
 /// A pending decision is refused with a code.
 pub(super) async fn mark_refused(connection: &mut Connection, id: DecisionId, code: &str) -> Result<Guarded> {
-    sqlx::query("UPDATE decisions SET status = 'refused', refusal_code = $2 WHERE id = $1 AND status = 'pending'")
-        .bind(Key(id.uuid()))
-        .bind(code)
-        .execute(connection)
-        .await
-        .map(|done| guarded(done.rows_affected()))
-        .map_err(failed)
+    sqlx::query(
+        "UPDATE decisions SET status = 'refused', refusal_code = $2 WHERE id = $1 AND status = 'pending'",
+    )
+    .bind(Key(id.uuid()))
+    .bind(code)
+    .execute(connection)
+    .await
+    .map(|done| guarded(done.rows_affected()))
+    .map_err(failed)
 }
 
 /// A pending decision stands now.

@@ -25,7 +25,9 @@ async fn person(connection: &mut Connection, id: &str) -> Result<Option<Director
     .fetch_all(connection)
     .await
     .map_err(failed)?;
-    let Some(first) = rows.first() else { return Ok(None) };
+    let Some(first) = rows.first() else {
+        return Ok(None);
+    };
     let mut person = Person {
         id: id.to_owned(),
         name: first.try_get("name").map_err(failed)?,
@@ -35,7 +37,9 @@ async fn person(connection: &mut Connection, id: &str) -> Result<Option<Director
     };
     let mut grants = BTreeSet::new();
     for row in &rows {
-        person.groups.extend(row.try_get::<Option<String>, _>("group_id").map_err(failed)?);
+        person
+            .groups
+            .extend(row.try_get::<Option<String>, _>("group_id").map_err(failed)?);
         let grant: Option<String> = row.try_get("grant_name").map_err(failed)?;
         // A grant that this build does not know gives nothing.
         grants.extend(grant.as_deref().and_then(UserGrant::parse));
@@ -52,7 +56,9 @@ async fn account(connection: &mut Connection, id: &str) -> Result<Option<Directo
     .fetch_all(connection)
     .await
     .map_err(failed)?;
-    let Some(first) = rows.first() else { return Ok(None) };
+    let Some(first) = rows.first() else {
+        return Ok(None);
+    };
     let mut scopes = BTreeSet::new();
     for row in &rows {
         let scope: Option<String> = row.try_get("scope").map_err(failed)?;
@@ -66,8 +72,14 @@ async fn account(connection: &mut Connection, id: &str) -> Result<Option<Directo
     })))
 }
 
-async fn pairs(connection: &mut Connection, statement: &'static str) -> Result<BTreeMap<String, BTreeSet<String>>> {
-    let rows = sqlx::query(statement).fetch_all(connection).await.map_err(failed)?;
+async fn pairs(
+    connection: &mut Connection,
+    statement: &'static str,
+) -> Result<BTreeMap<String, BTreeSet<String>>> {
+    let rows = sqlx::query(statement)
+        .fetch_all(connection)
+        .await
+        .map_err(failed)?;
     let mut pairs: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for row in &rows {
         let (of, what) = (row.try_get(0).map_err(failed)?, row.try_get(1).map_err(failed)?);
@@ -84,7 +96,9 @@ pub(super) async fn list(store: &Sql) -> Result<Directory> {
     let mut grants = pairs(connection, "SELECT group_id, grant_name FROM group_grants").await?;
     let mut scopes = pairs(connection, "SELECT account_id, scope FROM account_scopes").await?;
     let mut directory = Directory::default();
-    let rows = sqlx::query("SELECT id, name, admin, enabled FROM users ORDER BY id").fetch_all(&mut *connection).await;
+    let rows = sqlx::query("SELECT id, name, admin, enabled FROM users ORDER BY id")
+        .fetch_all(&mut *connection)
+        .await;
     for row in rows.map_err(failed)? {
         let id: String = row.try_get("id").map_err(failed)?;
         directory.people.push(Person {
@@ -95,14 +109,20 @@ pub(super) async fn list(store: &Sql) -> Result<Directory> {
             id,
         });
     }
-    let rows = sqlx::query("SELECT id FROM user_groups ORDER BY id").fetch_all(&mut *connection).await;
+    let rows = sqlx::query("SELECT id FROM user_groups ORDER BY id")
+        .fetch_all(&mut *connection)
+        .await;
     for row in rows.map_err(failed)? {
         let id: String = row.try_get("id").map_err(failed)?;
         let names = grants.remove(&id).unwrap_or_default();
-        directory.groups.push(Group { id, grants: names.iter().filter_map(|name| UserGrant::parse(name)).collect() });
+        directory.groups.push(Group {
+            id,
+            grants: names.iter().filter_map(|name| UserGrant::parse(name)).collect(),
+        });
     }
-    let rows =
-        sqlx::query("SELECT id, name, enabled FROM service_accounts ORDER BY id").fetch_all(&mut *connection).await;
+    let rows = sqlx::query("SELECT id, name, enabled FROM service_accounts ORDER BY id")
+        .fetch_all(&mut *connection)
+        .await;
     for row in rows.map_err(failed)? {
         let id: String = row.try_get("id").map_err(failed)?;
         let names = scopes.remove(&id).unwrap_or_default();
@@ -116,8 +136,19 @@ pub(super) async fn list(store: &Sql) -> Result<Directory> {
     Ok(directory)
 }
 
-async fn insert_pair(connection: &mut Connection, statement: &'static str, of: &str, what: &str) -> Result<()> {
-    sqlx::query(statement).bind(of).bind(what).execute(connection).await.map(drop).map_err(failed)
+async fn insert_pair(
+    connection: &mut Connection,
+    statement: &'static str,
+    of: &str,
+    what: &str,
+) -> Result<()> {
+    sqlx::query(statement)
+        .bind(of)
+        .bind(what)
+        .execute(connection)
+        .await
+        .map(drop)
+        .map_err(failed)
 }
 
 pub(super) async fn replace(store: &Sql, directory: &Directory, event: &NewEvent) -> Result<()> {
@@ -131,7 +162,10 @@ pub(super) async fn replace(store: &Sql, directory: &Directory, event: &NewEvent
         "DELETE FROM user_groups",
         "DELETE FROM service_accounts",
     ] {
-        sqlx::query(table).execute(&mut *connection).await.map_err(failed)?;
+        sqlx::query(table)
+            .execute(&mut *connection)
+            .await
+            .map_err(failed)?;
     }
     for group in &directory.groups {
         sqlx::query("INSERT INTO user_groups (id) VALUES ($1)")
@@ -175,7 +209,12 @@ pub(super) async fn replace(store: &Sql, directory: &Directory, event: &NewEvent
     tx.commit().await.map_err(failed)
 }
 
-pub(super) async fn set_enabled(store: &Sql, actor: &Actor, enabled: bool, event: &NewEvent) -> Result<Guarded> {
+pub(super) async fn set_enabled(
+    store: &Sql,
+    actor: &Actor,
+    enabled: bool,
+    event: &NewEvent,
+) -> Result<Guarded> {
     let mut tx = Tx::begin(store).await.map_err(failed)?;
     let statement = match actor {
         Actor::User(_) => "UPDATE users SET enabled = $2 WHERE id = $1",

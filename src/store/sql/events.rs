@@ -33,7 +33,10 @@ pub(super) async fn insert_behind_savepoint(connection: &mut Connection, events:
     if events.is_empty() {
         return Ok(());
     }
-    sqlx::raw_sql("SAVEPOINT before_events").execute(&mut *connection).await.map_err(failed)?;
+    sqlx::raw_sql("SAVEPOINT before_events")
+        .execute(&mut *connection)
+        .await
+        .map_err(failed)?;
     let inserted = insert(connection, events).await;
     let release = match inserted {
         Ok(()) => "RELEASE SAVEPOINT before_events",
@@ -60,13 +63,18 @@ pub(super) async fn tell(connection: &mut Connection, events: &[NewEvent]) -> Re
 }
 
 pub(super) async fn list(store: &Sql, run: Option<RunId>, after: i64, limit: u32) -> Result<Vec<Event>> {
-    let mut query =
-        sqlx::QueryBuilder::<Db>::new(concat!("SELECT ", event_columns!(), " FROM events WHERE position > "));
+    let mut query = sqlx::QueryBuilder::<Db>::new(concat!(
+        "SELECT ",
+        event_columns!(),
+        " FROM events WHERE position > "
+    ));
     query.push_bind(after);
     if let Some(run) = run {
         query.push(" AND run_id = ").push_bind(Key(run.uuid()));
     }
-    query.push(" ORDER BY position LIMIT ").push_bind(i64::from(limit));
+    query
+        .push(" ORDER BY position LIMIT ")
+        .push_bind(i64::from(limit));
     let rows = query.build().fetch_all(store.pool()).await.map_err(failed)?;
     all(&rows, event_of)
 }

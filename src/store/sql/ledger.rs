@@ -17,21 +17,23 @@ fn entry_of(row: &Row) -> Result<LedgerEntry> {
 }
 
 async fn get(connection: &mut Connection, id: &str) -> Result<Option<LedgerEntry>> {
-    let row = sqlx::query("SELECT id, customer, amount_cents, refunded_cents FROM ledger_payments WHERE id = $1")
-        .bind(id)
-        .fetch_optional(connection)
-        .await
-        .map_err(failed)?;
+    let row =
+        sqlx::query("SELECT id, customer, amount_cents, refunded_cents FROM ledger_payments WHERE id = $1")
+            .bind(id)
+            .fetch_optional(connection)
+            .await
+            .map_err(failed)?;
     row.as_ref().map(entry_of).transpose()
 }
 
 #[async_trait]
 impl Ledger for Sql {
     async fn payments(&self) -> Result<Vec<LedgerEntry>> {
-        let rows = sqlx::query("SELECT id, customer, amount_cents, refunded_cents FROM ledger_payments ORDER BY id")
-            .fetch_all(self.pool())
-            .await
-            .map_err(failed)?;
+        let rows =
+            sqlx::query("SELECT id, customer, amount_cents, refunded_cents FROM ledger_payments ORDER BY id")
+                .fetch_all(self.pool())
+                .await
+                .map_err(failed)?;
         all(&rows, entry_of)
     }
 
@@ -72,10 +74,15 @@ impl Ledger for Sql {
             if taken == 0 {
                 let entry = get(tx.connection(), id).await?;
                 let left_cents = entry.map_or(0, |entry| entry.amount_cents - entry.refunded_cents);
-                return Err(LedgerError::TooMuch { id: id.to_owned(), left_cents });
+                return Err(LedgerError::TooMuch {
+                    id: id.to_owned(),
+                    left_cents,
+                });
             }
         }
-        let entry = get(tx.connection(), id).await?.ok_or_else(|| LedgerError::NoSuchPayment(id.to_owned()))?;
+        let entry = get(tx.connection(), id)
+            .await?
+            .ok_or_else(|| LedgerError::NoSuchPayment(id.to_owned()))?;
         tx.commit().await.map_err(failed)?;
         Ok(entry)
     }

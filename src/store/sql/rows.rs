@@ -20,18 +20,29 @@ struct Reader<'r> {
 impl<'r> Reader<'r> {
     fn new(row: &'r Row, table: &'static str) -> Result<Self> {
         let id = row.try_get::<Key, _>("id").map(|key| key.0.to_string());
-        Ok(Self { row, table, id: id.unwrap_or_else(|_| "?".to_owned()) })
+        Ok(Self {
+            row,
+            table,
+            id: id.unwrap_or_else(|_| "?".to_owned()),
+        })
     }
 
     fn corrupt(&self, column: &'static str, problem: impl ToString) -> StoreError {
-        StoreError::CorruptRow { table: self.table, id: self.id.clone(), column, problem: problem.to_string() }
+        StoreError::CorruptRow {
+            table: self.table,
+            id: self.id.clone(),
+            column,
+            problem: problem.to_string(),
+        }
     }
 
     fn get<T>(&self, column: &'static str) -> Result<T>
     where
         T: for<'d> sqlx::Decode<'d, Db> + sqlx::Type<Db>,
     {
-        self.row.try_get(column).map_err(|error| self.corrupt(column, error))
+        self.row
+            .try_get(column)
+            .map_err(|error| self.corrupt(column, error))
     }
 
     fn parsed<T>(&self, column: &'static str, parse: impl FnOnce(&str) -> Option<T>) -> Result<T> {
@@ -78,7 +89,10 @@ pub(super) fn run_of(row: &Row) -> Result<Run> {
     let failure = match row.optional("failure_code", FailureCode::parse)? {
         Some(code) => {
             let detail: Option<String> = row.get("failure_detail")?;
-            Some(Failure { code, detail: detail.unwrap_or_default() })
+            Some(Failure {
+                code,
+                detail: detail.unwrap_or_default(),
+            })
         }
         None => None,
     };
@@ -100,7 +114,10 @@ pub(super) fn run_of(row: &Row) -> Result<Run> {
 
 pub(super) fn state_of(row: &Row) -> Result<SealedState> {
     let row = Reader::new(row, "runs")?;
-    Ok(SealedState { bytes: row.get("state")?, seal: row.get("seal")? })
+    Ok(SealedState {
+        bytes: row.get("state")?,
+        seal: row.get("seal")?,
+    })
 }
 
 pub(super) fn claimed_of(row: &Row) -> Result<ClaimedRun> {
@@ -111,7 +128,14 @@ pub(super) fn claimed_of(row: &Row) -> Result<ClaimedRun> {
         column: "claimed_by",
         problem: "is empty on a claimed run".to_owned(),
     })?;
-    Ok(ClaimedRun { lease: Lease { holder, epoch: run.epoch }, state: state_of(row)?, run })
+    Ok(ClaimedRun {
+        lease: Lease {
+            holder,
+            epoch: run.epoch,
+        },
+        state: state_of(row)?,
+        run,
+    })
 }
 
 /// The columns of `decision_of`.

@@ -49,16 +49,23 @@ pub(super) async fn get(store: &Sql, id: RunId) -> Result<Option<Run>> {
 }
 
 pub(super) async fn get_with_state(store: &Sql, id: RunId) -> Result<Option<(Run, SealedState)>> {
-    let row = sqlx::query(concat!("SELECT ", run_columns!(), ", state, seal FROM runs WHERE id = $1"))
-        .bind(Key(id.uuid()))
-        .fetch_optional(store.pool())
-        .await
-        .map_err(failed)?;
-    row.as_ref().map(|row| Ok((run_of(row)?, state_of(row)?))).transpose()
+    let row = sqlx::query(concat!(
+        "SELECT ",
+        run_columns!(),
+        ", state, seal FROM runs WHERE id = $1"
+    ))
+    .bind(Key(id.uuid()))
+    .fetch_optional(store.pool())
+    .await
+    .map_err(failed)?;
+    row.as_ref()
+        .map(|row| Ok((run_of(row)?, state_of(row)?)))
+        .transpose()
 }
 
 pub(super) async fn list(store: &Sql, filter: &RunFilter) -> Result<Vec<Run>> {
-    let mut query = sqlx::QueryBuilder::<Db>::new(concat!("SELECT ", run_columns!(), " FROM runs WHERE 1 = 1"));
+    let mut query =
+        sqlx::QueryBuilder::<Db>::new(concat!("SELECT ", run_columns!(), " FROM runs WHERE 1 = 1"));
     if let Some(status) = filter.status {
         query.push(" AND status = ").push_bind(status.as_str());
     }
@@ -68,13 +75,15 @@ pub(super) async fn list(store: &Sql, filter: &RunFilter) -> Result<Vec<Run>> {
     if let Some(before) = filter.before {
         query.push(" AND id < ").push_bind(Key(before.uuid()));
     }
-    query.push(" ORDER BY id DESC LIMIT ").push_bind(i64::from(filter.limit));
+    query
+        .push(" ORDER BY id DESC LIMIT ")
+        .push_bind(i64::from(filter.limit));
     let rows = query.build().fetch_all(store.pool()).await.map_err(failed)?;
     all(&rows, run_of)
 }
 
 pub(super) async fn count(store: &Sql) -> Result<Vec<(RunStatus, i64)>> {
-    let rows = sqlx::query("SELECT status, count(*) AS runs FROM runs GROUP BY status")
+    let rows = sqlx::query("SELECT status, count(*) AS runs FROM runs WHERE status IN ('queued', 'running', 'waiting_for_approval') GROUP BY status")
         .fetch_all(store.pool())
         .await
         .map_err(failed)?;

@@ -31,8 +31,17 @@ fn status_after(end: Option<&End>) -> RunStatus {
     next(RunStatus::Running, transition).expect("every end of a segment is legal for a running run")
 }
 
-pub(super) async fn write(connection: &mut Connection, run: RunId, lease: &Lease, step: &Step) -> Result<Guarded> {
-    let (turn, state) = step.state.as_ref().map(|(turn, state)| (turn_column(*turn), state)).unzip();
+pub(super) async fn write(
+    connection: &mut Connection,
+    run: RunId,
+    lease: &Lease,
+    step: &Step,
+) -> Result<Guarded> {
+    let (turn, state) = step
+        .state
+        .as_ref()
+        .map(|(turn, state)| (turn_column(*turn), state))
+        .unzip();
     let failure = match &step.end {
         Some(End::Fail(failure)) => Some(failure),
         _ => None,
@@ -99,7 +108,12 @@ pub(super) async fn write_calls(connection: &mut Connection, calls: &[CallRecord
     Ok(())
 }
 
-pub(super) async fn renew(store: &Sql, run: RunId, lease: &Lease, ttl: std::time::Duration) -> Result<Renewed> {
+pub(super) async fn renew(
+    store: &Sql,
+    run: RunId,
+    lease: &Lease,
+    ttl: std::time::Duration,
+) -> Result<Renewed> {
     use sqlx::Row as _;
     let mut tx = Tx::begin(store).await.map_err(failed)?;
     let row = sqlx::query(concat!(

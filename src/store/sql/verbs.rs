@@ -8,18 +8,22 @@ use tokio::sync::Notify;
 
 use super::{Result, Sql, catalogue, claim, decisions, directory, events, failed, runs, step, workers};
 use crate::model::{
-    Actor, CallRecord, Decision, DecisionId, Event, EventId, Lease, NewEvent, Run, RunId, RunStatus, SealedState,
-    TurnOrdinal, WorkerName,
+    Actor, CallRecord, Decision, DecisionId, Event, EventId, Lease, NewEvent, Run, RunId, RunStatus,
+    SealedState, TurnOrdinal, WorkerName,
 };
 use crate::store::{
-    Cancelled, CatalogueVersion, ClaimRequest, ClaimScope, Directory, DirectoryEntry, Guarded, Mint, NewRun, Reaped,
-    Renewed, RunFilter, Step, Store,
+    Cancelled, CatalogueVersion, ClaimRequest, ClaimScope, Directory, DirectoryEntry, Guarded, Mint, NewRun,
+    Reaped, Renewed, RunFilter, Step, Store,
 };
 
 #[async_trait]
 impl Store for Sql {
     async fn ping(&self) -> Result<()> {
-        sqlx::query("SELECT 1").execute(self.pool()).await.map(drop).map_err(failed)
+        sqlx::query("SELECT 1")
+            .execute(self.pool())
+            .await
+            .map(drop)
+            .map_err(failed)
     }
 
     fn bell(&self) -> Arc<Notify> {

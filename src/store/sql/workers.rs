@@ -59,8 +59,11 @@ pub(super) async fn mark_published(store: &Sql, ids: &[EventId]) -> Result<()> {
     }
     let mut tx = Tx::begin(store).await.map_err(failed)?;
     for some in ids.chunks(1_000) {
-        let mut query =
-            sqlx::QueryBuilder::<Db>::new(concat!("UPDATE events SET published_at = ", now!(), " WHERE id IN ("));
+        let mut query = sqlx::QueryBuilder::<Db>::new(concat!(
+            "UPDATE events SET published_at = ",
+            now!(),
+            " WHERE id IN ("
+        ));
         let mut list = query.separated(", ");
         for id in some {
             list.push_bind(Key(id.uuid()));
@@ -87,7 +90,9 @@ pub(super) async fn reap(store: &Sql, limit: u32, max_requeues: u32, mint: &dyn 
     .map_err(failed)?;
     let mut reaped = Vec::new();
     for run in all(&rows, run_of)? {
-        let Some(holder) = run.claimed_by.clone() else { continue };
+        let Some(holder) = run.claimed_by.clone() else {
+            continue;
+        };
         let calls = runs::calls(tx.connection(), run.id, Some(run.turn)).await?;
         let in_flight = calls
             .iter()
@@ -95,15 +100,24 @@ pub(super) async fn reap(store: &Sql, limit: u32, max_requeues: u32, mint: &dyn 
         let end = match in_flight {
             Some(call) => End::Fail(Failure::new(
                 FailureCode::WriteOutcomeUnknown,
-                format!("the worker was lost while `{}` (call `{}`) was under way", call.tool, call.call),
+                format!(
+                    "the worker was lost while `{}` (call `{}`) was under way",
+                    call.tool, call.call
+                ),
             )),
             None if run.requeues >= max_requeues => End::Fail(Failure::new(
                 FailureCode::RetriesExhausted,
-                format!("workers were lost {} times; `lease.max_requeues` is {max_requeues}", run.requeues + 1),
+                format!(
+                    "workers were lost {} times; `lease.max_requeues` is {max_requeues}",
+                    run.requeues + 1
+                ),
             )),
             None => End::Release,
         };
-        let lease = Lease { holder: holder.clone(), epoch: run.epoch };
+        let lease = Lease {
+            holder: holder.clone(),
+            epoch: run.epoch,
+        };
         if step::take_from(tx.connection(), run.id, &lease, &end).await? == Guarded::Lost {
             continue;
         }
@@ -114,11 +128,22 @@ pub(super) async fn reap(store: &Sql, limit: u32, max_requeues: u32, mint: &dyn 
                 EventKind::RunFailed,
                 serde_json::json!({ "code": failure.code.as_str(), "message": failure.detail }),
             ),
-            _ => (RunStatus::Queued, EventKind::RunQueued, serde_json::json!({ "requeue": run.requeues + 1 })),
+            _ => (
+                RunStatus::Queued,
+                EventKind::RunQueued,
+                serde_json::json!({ "requeue": run.requeues + 1 }),
+            ),
         };
-        let told = [mint.event(run.id, EventKind::LeaseExpired, expired), mint.event(run.id, kind, data)];
+        let told = [
+            mint.event(run.id, EventKind::LeaseExpired, expired),
+            mint.event(run.id, kind, data),
+        ];
         events::insert(tx.connection(), &told).await?;
-        reaped.push(Reaped { run: run.id, holder, status });
+        reaped.push(Reaped {
+            run: run.id,
+            holder,
+            status,
+        });
     }
     tx.commit().await.map_err(failed)?;
     if !reaped.is_empty() {

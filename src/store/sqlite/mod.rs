@@ -86,7 +86,11 @@ impl SqliteStore {
             .max_connections(max_connections)
             .acquire_timeout(acquire_timeout)
             .connect_lazy_with(options);
-        Self { pool, bell: Arc::new(Notify::new()), writer: Arc::new(Mutex::new(())) }
+        Self {
+            pool,
+            bell: Arc::new(Notify::new()),
+            writer: Arc::new(Mutex::new(())),
+        }
     }
 
     pub(super) fn pool(&self) -> &sqlx::Pool<Db> {

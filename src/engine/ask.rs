@@ -1,0 +1,178 @@
+//! Asks the model, and judges its answer before anything else sees it: limits, ids, duplicates.
+
+use super::models::{Answer, ModelError, Question};
+use super::tools::read_credential;
+use super::{Place, World, answer};
+use crate::catalogue::{Catalogue, Configuration, Provider, ProviderKind, Tool};
+use crate::engine::Halt;
+use crate::model::{Failure, FailureCode, PendingCall, RunState, Turn};
+use crate::policy;
+
+/// The longest call id and tool name that are taken from a model, in bytes.
+const MAX_NAME_BYTES: usize = 256;
+
+/// Asks the model once more. `Ok(None)` is its final answer; the message is in the state either way.
+///
+/// The inner error is the end of the run; the outer one lets the run go.
+pub(super) async fn ask(
+    place: &Place<'_>,
+    world: &mut dyn World,
+    state: &mut RunState,
+) -> Result<Result<Option<Turn>, Failure>, Halt> {
+    let limit = place.configuration.max_iterations;
+    if state.iterations >= limit {
+        let detail = format!("the model was asked {limit} times; `max_iterations` allows no more");
+        return Ok(Err(Failure::new(FailureCode::MaxIterations, detail)));
+    }
+    let (size, most) = (state.transcript.bytes(), place.engine.limits.transcript_bytes);
+    if size > most {
+        return Ok(Err(over("limits.transcript_bytes", size, most)));
+    }
+    let owner = world.owner().await?;
+    let catalogue = &place.at.catalogue;
+    // What the owner could not call is not offered.
+    let tools: Vec<&Tool> = offered(catalogue, place.configuration)
+        .filter(|tool| {
+            policy::decide(catalogue, &tool.name, place.configuration, owner.as_ref())
+                .denied()
+                .is_none()
+        })
+        .collect();
+    let answer = tokio::select! {
+        answer = ask_in_turn(place, state, &tools) => answer,
+        halt = world.abandoned() => return Err(halt),
+    };
+    let answer = match answer {
+        Ok(answer) => answer,
+        Err(error) => return Ok(Err(Failure::new(FailureCode::ModelFailed, error.to_string()))),
+    };
+    state.iterations += 1;
+    Ok(take(place, state, answer))
+}
+
+fn offered<'c>(catalogue: &'c Catalogue, configuration: &'c Configuration) -> impl Iterator<Item = &'c Tool> {
+    catalogue
+        .tools
+        .values()
+        .filter(|tool| catalogue.offers(configuration, &tool.name))
+}
+
+/// The configuration's model, then its fallbacks while the one before is not available.
+async fn ask_in_turn(place: &Place<'_>, state: &RunState, tools: &[&Tool]) -> Result<Answer, ModelError> {
+    let catalogue = &place.at.catalogue;
+    let names = std::iter::once(&place.configuration.model).chain(&place.configuration.fallbacks);
+    let mut last = ModelError::Unusable {
+        model: place.configuration.model.clone(),
+        reason: "the catalogue does not declare it".to_owned(),
+    };
+    for name in names {
+        let Some(model) = catalogue.models.get(name) else {
+            continue;
+        };
+        let Some(provider) = catalogue.providers.get(&model.provider) else {
+            continue;
+        };
+        let question = Question {
+            run: place.run.id,
+            model,
+            provider,
+            messages: state.transcript.messages(),
+            tools,
+        };
+        let client = match &provider.kind {
+            ProviderKind::OpenAi { .. } => &place.engine.openai,
+            ProviderKind::Scripted { .. } => &place.engine.scripted,
+        };
+        match client.ask(question).await {
+            Ok(answer) => return Ok(answer),
+            Err(error @ ModelError::Unusable { .. }) => return Err(error),
+            Err(error) => {
+                tracing::warn!(run = %place.run.id, %error, "a model is not available; trying the next one");
+                last = error;
+            }
+        }
+    }
+    Err(last)
+}
+
+fn take(place: &Place<'_>, state: &mut RunState, answer: Answer) -> Result<Option<Turn>, Failure> {
+    let limits = &place.engine.limits;
+    let message = answer.message;
+    let calls = message.calls().map_err(|corrupt| {
+        Failure::new(
+            FailureCode::ModelFailed,
+            format!("the model asked for calls that cannot be read: {corrupt}"),
+        )
+    })?;
+    let size = state.transcript.bytes() + message.as_json().len();
+    if size > limits.transcript_bytes {
+        return Err(over("limits.transcript_bytes", size, limits.transcript_bytes));
+    }
+    if calls.len() > limits.calls_per_turn {
+        return Err(over("limits.calls_per_turn", calls.len(), limits.calls_per_turn));
+    }
+    if let Some(call) = calls
+        .iter()
+        .find(|call| call.arguments.len() > limits.argument_bytes)
+    {
+        return Err(over(
+            "limits.argument_bytes",
+            call.arguments.len(),
+            limits.argument_bytes,
+        ));
+    }
+    if let Some(call) = calls.iter().find(|call| !is_plain(call)) {
+        let detail = format!(
+            "call `{}` of `{}` has an id or a name that is empty, longer than {MAX_NAME_BYTES} bytes or holds NUL",
+            answer::shown(call.id.as_str()),
+            answer::shown(call.tool.as_str())
+        );
+        return Err(Failure::new(FailureCode::ModelFailed, detail));
+    }
+    state.transcript.push(message);
+    if calls.is_empty() {
+        return Ok(None);
+    }
+    state.turn = state.turn.next();
+    let turn = Turn {
+        ordinal: state.turn,
+        calls,
+    };
+    if let Some(id) = turn.duplicate_id() {
+        let detail = format!(
+            "two calls of turn {} have the id `{}`",
+            turn.ordinal,
+            answer::shown(id.as_str())
+        );
+        return Err(Failure::new(FailureCode::AmbiguousTurn, detail));
+    }
+    Ok(Some(turn))
+}
+
+fn is_plain(call: &PendingCall) -> bool {
+    [call.id.as_str(), call.tool.as_str()]
+        .iter()
+        .all(|text| !text.is_empty() && text.len() <= MAX_NAME_BYTES && !text.contains('\0'))
+}
+
+fn over(setting: &str, is: usize, limit: usize) -> Failure {
+    Failure::new(
+        FailureCode::LimitExceeded,
+        format!("{is} is more than `{setting}` = {limit}"),
+    )
+}
+
+/// The first secret of the configuration's model that is not there, by kind and name.
+#[must_use]
+pub fn missing_secret(catalogue: &Catalogue, configuration: &Configuration) -> Option<String> {
+    let model = catalogue.models.get(&configuration.model)?;
+    match catalogue.providers.get(&model.provider) {
+        Some(Provider {
+            kind: ProviderKind::OpenAi {
+                key: Some(source), ..
+            },
+            ..
+        }) => read_credential(source).err().map(|missing| missing.to_string()),
+        _ => None,
+    }
+}

@@ -1,0 +1,153 @@
+//! Claim and the three gates: one transaction, from the guarded update to the commit after which the run is this
+//! worker's, the approval is recorded, and the first write is fenced.
+
+use super::deliver::Delivered;
+use super::{EventMint, Path, Stop, tell};
+use crate::engine::{Next, Segment, call_started};
+use crate::gate::{Catalogued, Claim, Clearance, Cleared, NotBound, Recording, Refusal};
+use crate::identity::resolve;
+use crate::model::{CallRecord, CallStatus, CorruptState, Lease, NewEvent, Principal, RunState, RunStatus};
+use crate::store::{ClaimRequest, ClaimScope, Guarded, StoreError};
+
+/// A segment and the right to run it.
+pub(super) struct Leased {
+    pub(super) segment: Segment,
+    pub(super) lease: Lease,
+}
+
+/// Why a claimed run does not go on.
+pub(super) enum Stopped {
+    /// The decision did not stand: hand back.
+    Refused(Refusal, Catalogued),
+    /// The state cannot be read, so it cannot be handed back: fail.
+    Unreadable(CorruptState),
+    /// The store could not do its part: nothing has happened.
+    Store(StoreError),
+}
+
+impl From<StoreError> for Stopped {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+/// Claims the run for this decision. Losing is normal.
+pub(super) async fn claim(path: &Path, job: &Delivered) -> Result<(Claim, Box<dyn ClaimScope>), Stop> {
+    let request = ClaimRequest {
+        run: job.run.id,
+        from: RunStatus::WaitingForApproval,
+        worker: path.worker.clone(),
+        ttl: path.lease_ttl,
+    };
+    let scope = path
+        .store
+        .claim(&request)
+        .await?
+        .ok_or(Stop::Done("another worker was first"))?;
+    tracing::debug!(run = %job.run.id, owner = %job.run.owner, worker = %path.worker, "claimed, acting for the owner");
+    Ok((Claim::won(scope.claimed().clone(), job.decision.clone()), scope))
+}
+
+/// What the gates judge by: read at the claim, through the claim.
+pub(super) struct Gates<'g> {
+    path: &'g Path,
+    at: Catalogued,
+    approver: Option<Principal>,
+}
+
+impl<'g> Gates<'g> {
+    /// Reads the catalogue and the approver as they are at the claim.
+    pub(super) async fn enter(
+        path: &'g Path,
+        scope: &mut (dyn ClaimScope + 'static),
+        job: &Delivered,
+    ) -> Result<Self, Stop> {
+        let at = path.catalogues.at_claim(scope).await?;
+        let approver = resolve(scope, &job.decision.actor).await?;
+        Ok(Self { path, at, approver })
+    }
+
+    /// Gates 1 to 3.
+    pub(super) async fn bind_permit_record(
+        &self,
+        claim: Claim,
+        scope: &mut (dyn ClaimScope + 'static),
+    ) -> Result<(Cleared, RunState, Catalogued), Stopped> {
+        let refused = |refusal| Stopped::Refused(refusal, self.at.clone());
+        let bound = claim.bind().map_err(|not_bound| match not_bound {
+            NotBound::Refused(refusal) => refused(refusal),
+            NotBound::Unreadable(corrupt) => Stopped::Unreadable(corrupt),
+        })?;
+        let permitted = bound.permit(&self.at, self.approver.as_ref()).map_err(refused)?;
+        let decision = permitted.decision();
+        let event = EventMint(self.path.clock.clone()).by(
+            Some(&decision.actor),
+            decision.run,
+            tell::kind_of(decision.verdict),
+            tell::decided(decision, permitted.turn(), &self.at),
+        );
+        let recording = match scope.record(&event).await {
+            Ok(()) => Recording::Kept,
+            Err(StoreError::Failed(error)) => {
+                tracing::error!(run = %decision.run, decision = %decision.id, %error, "a decision could not be recorded");
+                Recording::Failed
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let (cleared, state) = permitted.record(recording).map_err(refused)?;
+        Ok((cleared, state, self.at.clone()))
+    }
+}
+
+/// Commits the claim: the decision stands, the turn's journal is written, the first write is fenced.
+pub(super) async fn commit(
+    path: &Path,
+    mut scope: Box<dyn ClaimScope>,
+    job: &Delivered,
+    (cleared, state, at): (Cleared, RunState, Catalogued),
+) -> Result<Leased, Stop> {
+    let claimed = scope.claimed().clone();
+    let mut journal: Vec<CallRecord> = (0..)
+        .zip(&cleared.turn().calls)
+        .map(|(position, call)| {
+            CallRecord::pending(
+                claimed.run.id,
+                cleared.turn().ordinal,
+                position,
+                call,
+                at.catalogue.effect_of(&call.tool),
+            )
+        })
+        .collect();
+    if let Some(started) = first_fence(path, &cleared, &mut journal) {
+        scope.record(&started).await.or_else(|error| match error {
+            // The approval was recorded a moment ago; the row of the journal tells the same.
+            StoreError::Failed(_) => Ok(()),
+            other => Err(other),
+        })?;
+    }
+    match scope.commit(Some(job.decision.id), &journal).await? {
+        Guarded::Lost => Err(Stop::Done("another decision came to stand")),
+        Guarded::Done => Ok(Leased {
+            segment: Segment {
+                at,
+                run: claimed.run,
+                state,
+                next: Next::Turn(cleared, journal),
+            },
+            lease: claimed.lease,
+        }),
+    }
+}
+
+/// An approved turn that begins with a write has its fence set with the claim.
+fn first_fence(path: &Path, cleared: &Cleared, journal: &mut [CallRecord]) -> Option<NewEvent> {
+    let first = journal.first_mut().filter(|first| first.effect.is_write())?;
+    if !matches!(cleared.clearance(), Clearance::Approved { .. }) {
+        return None;
+    }
+    first.status = CallStatus::Started;
+    first.started_at = Some(path.clock.now());
+    let news = call_started(first);
+    Some(EventMint(path.clock.clone()).by(None, first.run, news.kind, news.data))
+}

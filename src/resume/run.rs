@@ -1,0 +1,38 @@
+//! Run: the segment, as the owner, under a lease that is renewed beside it.
+
+use super::claim::Leased;
+use super::world::LeasedWorld;
+use super::{Path, Stop};
+use crate::engine::{self, Ended, Halt};
+use crate::gate::Catalogued;
+use crate::model::Run;
+
+/// A segment that has ended, and what it takes to settle it.
+pub(super) struct Finished {
+    pub(super) world: LeasedWorld,
+    pub(super) run: Run,
+    pub(super) at: Catalogued,
+    pub(super) how: Result<Ended, crate::model::Actor>,
+}
+
+/// Runs a segment to its end.
+pub(super) async fn run(path: &Path, leased: Leased) -> Result<Finished, Stop> {
+    let Leased { segment, lease } = leased;
+    let (run, at) = (segment.run.clone(), segment.at.clone());
+    let mut world = LeasedWorld::enter(path, run.id, run.owner.clone(), lease);
+    match engine::go_on(&path.engine, &mut world, segment).await {
+        Ok(ended) => Ok(Finished {
+            world,
+            run,
+            at,
+            how: Ok(ended),
+        }),
+        Err(Halt::Cancelled(by)) => Ok(Finished {
+            world,
+            run,
+            at,
+            how: Err(by),
+        }),
+        Err(halt) => Err(Stop::LetGo(halt)),
+    }
+}
