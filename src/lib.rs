@@ -14,6 +14,7 @@ pub mod policy;
 
 // The world.
 pub mod broker;
+pub mod config;
 pub mod engine;
 pub mod identity;
 pub mod store;

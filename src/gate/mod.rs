@@ -28,12 +28,12 @@
 
 mod bind;
 mod cleared;
+#[cfg(test)]
+mod golden;
 mod look;
 mod permit;
 mod record;
 mod refusal;
-#[cfg(test)]
-mod golden;
 #[cfg(test)]
 pub(crate) mod sample;
 

@@ -39,11 +39,7 @@ pub(super) async fn claim(path: &Path, job: &Delivered) -> Result<(Claim, Box<dy
         worker: path.worker.clone(),
         ttl: path.lease_ttl,
     };
-    let scope = path
-        .store
-        .claim(&request)
-        .await?
-        .ok_or(Stop::Done("another worker was first"))?;
+    let scope = path.store.claim(&request).await?.ok_or(Stop::Lost)?;
     tracing::debug!(run = %job.run.id, owner = %job.run.owner, worker = %path.worker, "claimed, acting for the owner");
     Ok((Claim::won(scope.claimed().clone(), job.decision.clone()), scope))
 }
@@ -127,7 +123,7 @@ pub(super) async fn commit(
         })?;
     }
     match scope.commit(Some(job.decision.id), &journal).await? {
-        Guarded::Lost => Err(Stop::Done("another decision came to stand")),
+        Guarded::Lost => Err(Stop::Lost),
         Guarded::Done => Ok(Leased {
             segment: Segment {
                 at,

@@ -32,6 +32,8 @@ pub trait Taken: Send + Sync {
 pub enum Stop {
     /// There is nothing to do, or somebody else does it.
     Done(&'static str),
+    /// Another decision, a cancellation or the deadline was first with the run.
+    Lost,
     /// The decision did not stand, and that is durable.
     Refused(Refusal),
     /// The run was let go; its lease or somebody else takes care of it.
@@ -60,6 +62,8 @@ impl Disposition {
                 tracing::debug!(why, "nothing to do");
                 Self::Acknowledge
             }
+            // The journey is taken again at once; where it is not, a little later.
+            Err(Stop::Lost) => Self::RequeueAfter(Duration::ZERO),
             Err(Stop::Refused(_)) => Self::Acknowledge,
             Err(Stop::LetGo(halt)) => {
                 tracing::warn!(?halt, "the run was let go");

@@ -28,7 +28,7 @@ pub use tell::EventMint;
 
 use crate::clock::Clock;
 use crate::engine::Engine;
-use crate::model::{Job, WorkerName};
+use crate::model::{DecisionId, Job, RunId, WorkerName};
 use crate::store::SharedStore;
 
 /// What a job needs on its way.
@@ -61,25 +61,28 @@ pub async fn handle(path: &Path, body: &[u8], taken: &dyn Taken) -> Disposition 
     }
 }
 
-/// The journey of a resume job.
-async fn resume(
-    path: &Path,
-    run: crate::model::RunId,
-    decision: crate::model::DecisionId,
-    taken: &dyn Taken,
-) -> Disposition {
-    let journey = async {
-        let job = deliver::deliver(path, run, decision).await?;
-        look::look(path, &job).await?;
-        let (claim, mut scope) = claim::claim(path, &job).await?;
-        let gates = claim::Gates::enter(path, &mut *scope, &job).await?;
-        let segment = match gates.bind_permit_record(claim, &mut *scope).await {
-            Ok(cleared) => claim::commit(path, scope, &job, cleared).await?,
-            Err(stopped) => return settle::hand_back(path, scope, &job, stopped).await,
-        };
-        taken.acknowledge().await;
-        let ended = run::run(path, segment).await?;
-        settle::settle(path, ended).await
+/// The journey of a resume job. Losing the claim is normal: the job then looks once more at what the winner made of
+/// the run, so that every decision learns its outcome.
+async fn resume(path: &Path, run: RunId, decision: DecisionId, taken: &dyn Taken) -> Disposition {
+    loop {
+        match journey(path, run, decision, taken).await {
+            Err(Stop::Lost) => tokio::task::yield_now().await,
+            ended => return Disposition::of(ended),
+        }
+    }
+}
+
+/// The sequence itself.
+async fn journey(path: &Path, run: RunId, decision: DecisionId, taken: &dyn Taken) -> Result<(), Stop> {
+    let job = deliver::deliver(path, run, decision).await?;
+    look::look(path, &job).await?;
+    let (claim, mut scope) = claim::claim(path, &job).await?;
+    let gates = claim::Gates::enter(path, &mut *scope, &job).await?;
+    let segment = match gates.bind_permit_record(claim, &mut *scope).await {
+        Ok(cleared) => claim::commit(path, scope, &job, cleared).await?,
+        Err(stopped) => return settle::hand_back(path, scope, &job, stopped).await,
     };
-    Disposition::of(journey.await)
+    taken.acknowledge().await;
+    let ended = run::run(path, segment).await?;
+    settle::settle(path, ended).await
 }

@@ -41,7 +41,7 @@ pub(super) async fn hand_back(
             };
             let events = look::events_of(path, &job.decision, &waiting, state.as_ref(), &refusal, &at);
             match scope.hand_back(job.decision.id, refusal.code(), &events).await? {
-                Guarded::Lost => Err(Stop::Done("another worker had the same decision")),
+                Guarded::Lost => Err(Stop::Lost),
                 Guarded::Done => refused(job, refusal),
             }
         }

@@ -8,22 +8,25 @@ use std::time::Duration;
 
 use countersign::broker::{Broker, EmbeddedBroker, RabbitMq, RabbitMqSettings, Topology};
 use countersign::clock::{Clock, SystemClock};
-use countersign::engine::{Engine, Limits};
 use countersign::engine::models::{OpenAi, Scripted};
 use countersign::engine::tools::HttpCaller;
+use countersign::engine::{Engine, Limits};
 use countersign::model::{
-    Actor, Decision, DecisionId, DecisionStatus, Event, EventId, EventKind, Message, NewEvent, Run, RunId,
-    RunState, RunStatus, Scope, SealedState, Transcript, TurnDigest, TurnOrdinal, UserGrant, Verdict, WorkerName,
+    Actor, Decision, DecisionId, DecisionStatus, Event, EventId, EventKind, Job, Message, NewEvent, Run,
+    RunId, RunState, RunStatus, Scope, SealedState, Transcript, TurnDigest, TurnOrdinal, UserGrant, Verdict,
+    WorkerName,
 };
-use countersign::resume::{Catalogues, LedgerTools, Path};
+use countersign::resume::{Catalogues, Disposition, LedgerTools, Path, Taken};
 use countersign::store::{
-    Account, Directory, Group, Migration, NewRun, Opened, Person, SharedStore, StoreSettings, connect,
+    Account, Directory, Group, Guarded, Migration, NewRun, Opened, Person, SharedStore, StoreSettings,
+    connect,
 };
 use countersign::worker::{self, Handler, Pace, Role, Stopped, Works};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::listener::Listener;
 use crate::servers::{ChatServer, ToolServer};
 
 /// On what a case is played.
@@ -107,14 +110,20 @@ pub struct System {
 
 /// What `DATABASE_URL` or `AMQP_URL` holds.
 pub fn service(variable: &str) -> String {
-    std::env::var(variable).unwrap_or_else(|_| panic!("{variable} is not set: run the tests through tests/run"))
+    std::env::var(variable)
+        .unwrap_or_else(|_| panic!("{variable} is not set: run the tests through tests/run"))
 }
 
 /// A statement on the service's own database.
 async fn administrate(statement: String) {
     use sqlx::Connection as _;
-    let mut connection = sqlx::PgConnection::connect(&service("DATABASE_URL")).await.unwrap();
-    sqlx::raw_sql(sqlx::AssertSqlSafe(statement)).execute(&mut connection).await.unwrap();
+    let mut connection = sqlx::PgConnection::connect(&service("DATABASE_URL"))
+        .await
+        .unwrap();
+    sqlx::raw_sql(sqlx::AssertSqlSafe(statement))
+        .execute(&mut connection)
+        .await
+        .unwrap();
     connection.close().await.unwrap();
 }
 
@@ -125,7 +134,10 @@ impl System {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let name = format!("cs_{}", clock.new_id().simple());
         let (url, database) = match kind {
-            Kind::Embedded => (format!("sqlite://{}", folder.path().join("test.db").display()), None),
+            Kind::Embedded => (
+                format!("sqlite://{}", folder.path().join("test.db").display()),
+                None,
+            ),
             Kind::Real => {
                 administrate(format!("CREATE DATABASE {name}")).await;
                 let mut url = url::Url::parse(&service("DATABASE_URL")).unwrap();
@@ -133,8 +145,11 @@ impl System {
                 (url.to_string(), Some(name.clone()))
             }
         };
-        let settings =
-            StoreSettings { url: url.clone(), max_connections: 12, connect_timeout: Duration::from_secs(20) };
+        let settings = StoreSettings {
+            url: url.clone(),
+            max_connections: 12,
+            connect_timeout: Duration::from_secs(20),
+        };
         let opened = connect(&settings, Migration::Apply).await.unwrap();
         let topology = Topology::named(&name);
         let (broker, embedded): (Arc<dyn Broker>, _) = match kind {
@@ -169,14 +184,24 @@ impl System {
         if let Some(name) = &self.database {
             administrate(format!("DROP DATABASE {name} WITH (FORCE)")).await;
             let connection =
-                lapin::Connection::connect(&service("AMQP_URL"), lapin::ConnectionProperties::default()).await;
+                lapin::Connection::connect(&service("AMQP_URL"), lapin::ConnectionProperties::default())
+                    .await;
             let channel = connection.unwrap().create_channel().await.unwrap();
             for queue in [&self.topology.jobs, &self.topology.dead] {
-                channel.queue_delete(queue.as_str().into(), lapin::options::QueueDeleteOptions::default()).await.ok();
+                channel
+                    .queue_delete(
+                        queue.as_str().into(),
+                        lapin::options::QueueDeleteOptions::default(),
+                    )
+                    .await
+                    .ok();
             }
             for exchange in [&self.topology.jobs, &self.topology.dead, &self.topology.events] {
                 let options = lapin::options::ExchangeDeleteOptions::default();
-                channel.exchange_delete(exchange.as_str().into(), options).await.ok();
+                channel
+                    .exchange_delete(exchange.as_str().into(), options)
+                    .await
+                    .ok();
             }
         }
     }
@@ -196,15 +221,21 @@ impl System {
             )
         };
         let configuration = |name: &str, more: &str| {
-            format!("[configurations.{name}]\nmodel = \"m\"\ninstructions = \"help\"\ntoolsets = [\"all\"]\n{more}\n")
+            format!(
+                "[configurations.{name}]\nmodel = \"m\"\ninstructions = \"help\"\ntoolsets = [\"all\"]\n{more}\n"
+            )
         };
         [
-            format!("[providers.p]\nkind = \"openai\"\nbase_url = \"{}\"\nmax_retries = 1\n", self.chat.url()),
+            format!(
+                "[providers.p]\nkind = \"openai\"\nbase_url = \"{}\"\nmax_retries = 1\n",
+                self.chat.url()
+            ),
             "[models.m]\nprovider = \"p\"\nzone = \"local\"\n".to_owned(),
             configuration("support", ""),
             configuration("two-eyes", "require_second_approver = true"),
             configuration("brief", "max_iterations = 2"),
-            "[toolsets.all]\ntools = [\"look\", \"guarded_look\", \"refund\", \"tag\", \"purge\"]\n".to_owned(),
+            "[toolsets.all]\ntools = [\"look\", \"guarded_look\", \"refund\", \"tag\", \"purge\"]\n"
+                .to_owned(),
             tool("look", "read_only", ""),
             tool("guarded_look", "read_only", "requires_approval = true"),
             tool("refund", "non_idempotent_write", "groups = [\"finance\"]"),
@@ -217,7 +248,10 @@ impl System {
     /// Applies a catalogue as the next version.
     pub async fn apply_catalogue(&self, source: &str) -> i64 {
         countersign::catalogue::Catalogue::parse(source).unwrap_or_else(|problems| panic!("{problems}"));
-        self.store.apply_catalogue(source, None, &self.event(None, EventKind::CatalogueApplied)).await.unwrap()
+        self.store
+            .apply_catalogue(source, None, &self.event(None, EventKind::CatalogueApplied))
+            .await
+            .unwrap()
     }
 
     /// The directory is this one.
@@ -229,11 +263,22 @@ impl System {
     /// An actor is enabled or disabled.
     pub async fn set_enabled(&self, actor: &str, enabled: bool) {
         let event = self.event(None, EventKind::DirectoryChanged);
-        let _ = self.store.set_enabled(&actor.parse().unwrap(), enabled, &event).await.unwrap();
+        let _ = self
+            .store
+            .set_enabled(&actor.parse().unwrap(), enabled, &event)
+            .await
+            .unwrap();
     }
 
     fn event(&self, run: Option<RunId>, kind: EventKind) -> NewEvent {
-        NewEvent { id: self.clock.new_id().into(), run, kind, actor: None, at: self.clock.now(), data: json!({}) }
+        NewEvent {
+            id: self.clock.new_id().into(),
+            run,
+            kind,
+            actor: None,
+            at: self.clock.now(),
+            data: json!({}),
+        }
     }
 
     /// A run of olga that waits on turn 7 with these calls: (id, tool, arguments).
@@ -242,7 +287,12 @@ impl System {
     }
 
     /// A waiting run of somebody.
-    pub async fn waiting_of(&self, owner: &str, configuration: &str, calls: &[(&str, &str, &str)]) -> Waiting {
+    pub async fn waiting_of(
+        &self,
+        owner: &str,
+        configuration: &str,
+        calls: &[(&str, &str, &str)],
+    ) -> Waiting {
         let id: RunId = self.clock.new_id().into();
         let owner: Actor = owner.parse().unwrap();
         let transcript = Transcript::new(vec![
@@ -270,9 +320,18 @@ impl System {
             deadline: Some(now + Duration::from_secs(3_600)),
         };
         let sealed = state.seal();
-        let new = NewRun { run, state: sealed.clone(), events: vec![self.event(Some(id), EventKind::RunWaiting)] };
+        let new = NewRun {
+            run,
+            state: sealed.clone(),
+            events: vec![self.event(Some(id), EventKind::RunWaiting)],
+        };
         self.store.create_run(&new).await.unwrap();
-        Waiting { run: id, turn: TurnOrdinal(7), digest, sealed }
+        Waiting {
+            run: id,
+            turn: TurnOrdinal(7),
+            digest,
+            sealed,
+        }
     }
 
     /// A queued run of olga with this message.
@@ -296,14 +355,26 @@ impl System {
             deadline: None,
         };
         let state = RunState::new(id, owner, transcript).seal();
-        let new = NewRun { run, state, events: vec![self.event(Some(id), EventKind::RunQueued)] };
+        let new = NewRun {
+            run,
+            state,
+            events: vec![self.event(Some(id), EventKind::RunQueued)],
+        };
         self.store.create_run(&new).await.unwrap();
         id
     }
 
     /// A decision of a waiting turn, as an authenticated surface writes it.
     pub async fn decide(&self, waiting: &Waiting, verdict: Verdict, actor: &str) -> DecisionId {
-        self.decide_so(waiting.run, Some(waiting.turn), Some(waiting.digest.clone()), verdict, actor, None).await
+        self.decide_so(
+            waiting.run,
+            Some(waiting.turn),
+            Some(waiting.digest.clone()),
+            verdict,
+            actor,
+            None,
+        )
+        .await
     }
 
     /// A decision with everything said.
@@ -337,6 +408,20 @@ impl System {
         decision.id
     }
 
+    /// A decision is taken back.
+    pub async fn revoke(&self, run: RunId, decision: DecisionId) {
+        let event = self.event(Some(run), EventKind::DecisionRevoked);
+        assert_eq!(self.store.revoke(decision, &event).await.unwrap(), Guarded::Done);
+    }
+
+    /// Listens to the events that are published from now on.
+    pub async fn listen(&self) -> Listener {
+        match &self.embedded {
+            Some(broker) => Listener::embedded(broker.subscribe_events()),
+            None => Listener::rabbit(&self.topology.events).await,
+        }
+    }
+
     /// What a worker of this system needs.
     pub fn path(&self, name: &str) -> Path {
         let engine = Engine {
@@ -351,7 +436,11 @@ impl System {
             catalogues: Arc::new(Catalogues::default()),
             engine,
             clock: self.clock.clone(),
-            worker: WorkerName::new(name, std::process::id(), &self.clock.new_id().simple().to_string()),
+            worker: WorkerName::new(
+                name,
+                std::process::id(),
+                &self.clock.new_id().simple().to_string(),
+            ),
             lease_ttl: Duration::from_secs(10),
             renew_every: Duration::from_secs(2),
             stopping: CancellationToken::new(),
@@ -374,7 +463,11 @@ impl System {
             store: self.store.clone(),
             broker: self.broker.clone(),
             clock: self.clock.clone(),
-            worker: WorkerName::new("test", std::process::id(), &self.clock.new_id().simple().to_string()),
+            worker: WorkerName::new(
+                "test",
+                std::process::id(),
+                &self.clock.new_id().simple().to_string(),
+            ),
             handler,
             stopping: CancellationToken::new(),
             pace: Pace {
@@ -387,6 +480,12 @@ impl System {
                 wake_after: Duration::from_secs(60),
             },
         }
+    }
+
+    /// Delivers the job of a decision once more, as a broker does, and tells what becomes of the message.
+    pub async fn redeliver(&self, run: RunId, decision: DecisionId) -> Disposition {
+        let job = Job::Resume { run, decision };
+        countersign::resume::handle(&self.path("again"), &job.to_bytes(), &NotTaken).await
     }
 
     /// Starts all roles.
@@ -413,7 +512,11 @@ impl System {
 
     /// The kinds of a run's events, in order.
     pub async fn kinds(&self, run: RunId) -> Vec<&'static str> {
-        self.events(run).await.iter().map(|event| event.event.kind.as_str()).collect()
+        self.events(run)
+            .await
+            .iter()
+            .map(|event| event.event.kind.as_str())
+            .collect()
     }
 
     /// The run, once it has this status.
@@ -434,11 +537,18 @@ impl System {
 
     /// The decision was refused with this code, nothing was executed, the run waits as before, and it is told once.
     pub async fn refused(&self, waiting: &Waiting, decision: DecisionId, code: &str) {
-        assert_eq!(self.concluded(decision).await, DecisionStatus::Refused(code.to_owned()));
+        assert_eq!(
+            self.concluded(decision).await,
+            DecisionStatus::Refused(code.to_owned())
+        );
         let run = self.run(waiting.run).await;
         assert_eq!(run.status, RunStatus::WaitingForApproval);
         assert_eq!(run.claimed_by, None);
-        assert_eq!(self.state(waiting.run).await, waiting.sealed, "the state is the same, byte for byte");
+        assert_eq!(
+            self.state(waiting.run).await,
+            waiting.sealed,
+            "the state is the same, byte for byte"
+        );
         let events = self.events(waiting.run).await;
         let told: Vec<_> = events
             .iter()
@@ -447,7 +557,11 @@ impl System {
             .collect();
         assert_eq!(told.len(), 1, "told once");
         assert_eq!(told[0].event.data["code"], json!(code));
-        assert_eq!(events.last().unwrap().event.kind, EventKind::RunWaiting, "the turn is announced again");
+        assert_eq!(
+            events.last().unwrap().event.kind,
+            EventKind::RunWaiting,
+            "the turn is announced again"
+        );
         assert!(self.tools.calls().await.is_empty(), "nothing was executed");
         assert!(self.chat.requests().await.is_empty(), "no model was asked");
     }
@@ -462,17 +576,43 @@ impl System {
 
     /// The tools that were called, in order.
     pub async fn called(&self) -> Vec<String> {
-        let name = |body: &str| serde_json::from_str::<Value>(body).unwrap()["tool"].as_str().unwrap().to_owned();
-        self.tools.calls().await.iter().map(|call| name(&call.body)).collect()
+        let name = |body: &str| {
+            serde_json::from_str::<Value>(body).unwrap()["tool"]
+                .as_str()
+                .unwrap()
+                .to_owned()
+        };
+        self.tools
+            .calls()
+            .await
+            .iter()
+            .map(|call| name(&call.body))
+            .collect()
     }
 
     /// The messages that the model was given, at each request.
     pub async fn asked(&self) -> Vec<Vec<Value>> {
         let messages = |body: &str| {
-            serde_json::from_str::<Value>(body).unwrap()["messages"].as_array().unwrap().clone()
+            serde_json::from_str::<Value>(body).unwrap()["messages"]
+                .as_array()
+                .unwrap()
+                .clone()
         };
-        self.chat.requests().await.iter().map(|request| messages(&request.body)).collect()
+        self.chat
+            .requests()
+            .await
+            .iter()
+            .map(|request| messages(&request.body))
+            .collect()
     }
+}
+
+/// For a job that is handed over by the test itself: there is no message to acknowledge.
+pub struct NotTaken;
+
+#[async_trait::async_trait]
+impl Taken for NotTaken {
+    async fn acknowledge(&self) {}
 }
 
 /// A run that waits, as it was when it was made.
@@ -531,12 +671,23 @@ pub fn asks(calls: &[(&str, &str, &str)]) -> String {
 
 fn person(id: &str, admin: bool, groups: &[&str]) -> Person {
     let groups = groups.iter().map(|group| (*group).to_owned()).collect();
-    Person { id: id.to_owned(), name: id.to_owned(), admin, enabled: true, groups }
+    Person {
+        id: id.to_owned(),
+        name: id.to_owned(),
+        admin,
+        enabled: true,
+        groups,
+    }
 }
 
 fn account(id: &str, scopes: &[Scope]) -> Account {
     let scopes = scopes.iter().copied().collect();
-    Account { id: id.to_owned(), name: id.to_owned(), enabled: true, scopes }
+    Account {
+        id: id.to_owned(),
+        name: id.to_owned(),
+        enabled: true,
+        scopes,
+    }
 }
 
 /// ada is an admin, gina may decide for others, olga owns the runs, paul may nothing; ada and olga are in finance.
@@ -549,8 +700,14 @@ pub fn people() -> Directory {
             person("paul", false, &[]),
         ],
         groups: vec![
-            Group { id: "approvers".to_owned(), grants: BTreeSet::from([UserGrant::AgentApprove]) },
-            Group { id: "finance".to_owned(), grants: BTreeSet::new() },
+            Group {
+                id: "approvers".to_owned(),
+                grants: BTreeSet::from([UserGrant::AgentApprove]),
+            },
+            Group {
+                id: "finance".to_owned(),
+                grants: BTreeSet::new(),
+            },
         ],
         accounts: vec![
             account("sweeper", &[Scope::AgentApprove]),

@@ -1,0 +1,110 @@
+//! Listens to published events, as a consumer of the events exchange does.
+
+use std::time::Duration;
+
+use countersign::broker::EmbeddedEvent;
+use futures_util::StreamExt as _;
+use tokio::sync::broadcast;
+
+/// A published event: its routing key, message id and body.
+#[derive(Clone, Debug)]
+pub struct Published {
+    pub kind: String,
+    pub id: String,
+    pub body: serde_json::Value,
+}
+
+/// A private queue bound to everything.
+pub enum Listener {
+    Embedded(broadcast::Receiver<EmbeddedEvent>),
+    Rabbit {
+        consumer: lapin::Consumer,
+        _connection: lapin::Connection,
+    },
+}
+
+impl Listener {
+    pub fn embedded(receiver: broadcast::Receiver<EmbeddedEvent>) -> Self {
+        Self::Embedded(receiver)
+    }
+
+    pub async fn rabbit(exchange: &str) -> Self {
+        use lapin::options::{BasicConsumeOptions, QueueBindOptions, QueueDeclareOptions};
+        use lapin::types::FieldTable;
+        let url = crate::system::service("AMQP_URL");
+        let connection = lapin::Connection::connect(&url, lapin::ConnectionProperties::default())
+            .await
+            .unwrap();
+        let channel = connection.create_channel().await.unwrap();
+        let options = QueueDeclareOptions {
+            exclusive: true,
+            auto_delete: true,
+            ..QueueDeclareOptions::default()
+        };
+        let queue = channel
+            .queue_declare("".into(), options, FieldTable::default())
+            .await
+            .unwrap();
+        let name = queue.name().clone();
+        channel
+            .queue_bind(
+                name.clone(),
+                exchange.into(),
+                "#".into(),
+                QueueBindOptions::default(),
+                FieldTable::default(),
+            )
+            .await
+            .unwrap();
+        let options = BasicConsumeOptions {
+            no_ack: true,
+            ..BasicConsumeOptions::default()
+        };
+        let consumer = channel
+            .basic_consume(name, "".into(), options, FieldTable::default())
+            .await
+            .unwrap();
+        Self::Rabbit {
+            consumer,
+            _connection: connection,
+        }
+    }
+
+    /// The next event. Fails after 30 s.
+    pub async fn next(&mut self) -> Published {
+        tokio::time::timeout(Duration::from_secs(30), self.take())
+            .await
+            .expect("an event is published within 30 s")
+    }
+
+    async fn take(&mut self) -> Published {
+        match self {
+            Self::Embedded(receiver) => {
+                let event = receiver.recv().await.unwrap();
+                Published {
+                    kind: event.routing_key.to_owned(),
+                    id: event.message_id,
+                    body: serde_json::from_slice(&event.body).unwrap(),
+                }
+            }
+            Self::Rabbit { consumer, .. } => {
+                let delivery = consumer.next().await.unwrap().unwrap();
+                Published {
+                    kind: delivery.routing_key.to_string(),
+                    id: delivery.properties.message_id().as_ref().unwrap().to_string(),
+                    body: serde_json::from_slice(&delivery.data).unwrap(),
+                }
+            }
+        }
+    }
+
+    /// The next event of that kind; others are passed over.
+    pub async fn next_of(&mut self, kind: &str) -> Published {
+        loop {
+            let event = self.next().await;
+            if event.kind == kind {
+                return event;
+            }
+        }
+    }
+}
