@@ -14,7 +14,6 @@ pub mod policy;
 
 // The world.
 pub mod broker;
-pub mod config;
 pub mod engine;
 pub mod identity;
 pub mod store;
@@ -23,7 +22,11 @@ pub mod store;
 pub mod resume;
 pub mod worker;
 
+// The surfaces.
+pub mod http;
+
 // What every room of the world may use.
 pub mod clock;
 pub mod config;
 pub mod retry;
+pub mod telemetry;

@@ -16,19 +16,11 @@ pub enum Role {
     Relay,
     /// Finds lost runs and passed deadlines.
     Reaper,
-    /// Decides by rule.
-    Automation,
 }
 
 impl Role {
     /// Every role.
-    pub const ALL: [Self; 5] = [
-        Self::Web,
-        Self::Worker,
-        Self::Relay,
-        Self::Reaper,
-        Self::Automation,
-    ];
+    pub const ALL: [Self; 4] = [Self::Web, Self::Worker, Self::Relay, Self::Reaper];
 
     /// Its name on the command line.
     #[must_use]
@@ -38,7 +30,6 @@ impl Role {
             Self::Worker => "worker",
             Self::Relay => "relay",
             Self::Reaper => "reaper",
-            Self::Automation => "automation",
         }
     }
 

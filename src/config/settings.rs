@@ -213,7 +213,7 @@ pub const SETTINGS: [SettingRow; 30] = [
     fixed(
         "reaper.wake_after",
         duration(1_000, 24 * HOUR),
-        "30s",
+        "60s",
         "How old a decision gets that nobody has acted on, before its job is published again",
     ),
     fixed(

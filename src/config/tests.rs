@@ -192,10 +192,7 @@ fn an_embedded_broker_needs_all_roles_in_its_process() {
         .allow(&BTreeSet::from([Role::Web, Role::Worker]))
         .unwrap_err()
         .to_string();
-    assert!(
-        problems.ends_with("it lacks relay, reaper, automation"),
-        "{problems}"
-    );
+    assert!(problems.ends_with("it lacks relay, reaper"), "{problems}");
 
     let apart = "database.url = \"postgres://db/app\"\nbroker.url = \"amqp://mq\"\nhttp.listen = \"off\"";
     let apart = load(apart, &[]).unwrap();

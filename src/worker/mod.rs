@@ -8,6 +8,7 @@ mod reaper;
 mod relay;
 mod slots;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,43 +21,9 @@ pub use slots::Handler;
 
 use crate::broker::{Broker, BrokerError};
 use crate::clock::Clock;
+use crate::config::Role;
 use crate::model::WorkerName;
 use crate::store::SharedStore;
-
-/// What a process does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Role {
-    /// Answers requests.
-    Web,
-    /// Takes jobs.
-    Worker,
-    /// Publishes what happened.
-    Relay,
-    /// Finds what was lost or is late.
-    Reaper,
-}
-
-impl Role {
-    /// Every role there is.
-    pub const ALL: [Self; 4] = [Self::Web, Self::Worker, Self::Relay, Self::Reaper];
-
-    /// The name in the settings.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Web => "web",
-            Self::Worker => "worker",
-            Self::Relay => "relay",
-            Self::Reaper => "reaper",
-        }
-    }
-
-    /// The role of that name.
-    #[must_use]
-    pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|role| role.as_str() == name)
-    }
-}
 
 /// How the roles work.
 #[derive(Clone, Copy, Debug)]
@@ -112,7 +79,11 @@ pub enum Stopped {
 ///
 /// # Errors
 /// The broker could not be consumed from.
-pub async fn work(works: Works, roles: &[Role], stop: CancellationToken) -> Result<Stopped, BrokerError> {
+pub async fn work(
+    works: Works,
+    roles: &BTreeSet<Role>,
+    stop: CancellationToken,
+) -> Result<Stopped, BrokerError> {
     let mut beside = JoinSet::new();
     if roles.contains(&Role::Relay) {
         beside.spawn(relay::run(works.clone(), stop.clone()));

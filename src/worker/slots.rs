@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::{Stopped, Works};
 use crate::broker::{BrokerError, Delivery};
@@ -96,7 +97,9 @@ async fn job(works: &Works, delivery: Delivery, stop: &CancellationToken) {
     let held = Arc::new(Held(Mutex::new(Some(delivery))));
     loop {
         let (handler, taken, body) = (Arc::clone(&works.handler), Arc::clone(&held), body.clone());
-        let handled = tokio::spawn(async move { handler.handle(&body, &*taken).await }).await;
+        let handled = tokio::spawn(async move { handler.handle(&body, &*taken).await });
+        // Ends with the slot, where the slot is ended.
+        let handled = AbortOnDropHandle::new(handled).await;
         match handled {
             Ok(Disposition::Acknowledge) => {
                 held.acknowledge().await;

@@ -108,3 +108,38 @@ impl Listener {
         }
     }
 }
+
+async fn channel() -> (lapin::Connection, lapin::Channel) {
+    let url = crate::system::service("AMQP_URL");
+    let connection = lapin::Connection::connect(&url, lapin::ConnectionProperties::default())
+        .await
+        .unwrap();
+    let channel = connection.create_channel().await.unwrap();
+    (connection, channel)
+}
+
+/// The next dead letter of RabbitMQ: its body and its reason.
+pub async fn dead_letter(queue: &str) -> (String, String) {
+    let (_connection, channel) = channel().await;
+    crate::system::eventually("a dead letter", || async {
+        let options = lapin::options::BasicGetOptions { no_ack: true };
+        let letter = channel.basic_get(queue.into(), options).await.unwrap()?;
+        let headers = letter.properties.headers().clone().unwrap_or_default();
+        let reason = match headers.inner().get("x-countersign-reason") {
+            Some(lapin::types::AMQPValue::LongString(reason)) => reason.to_string(),
+            _ => format!("{:?}", headers.inner().get("x-death")),
+        };
+        Some((String::from_utf8_lossy(&letter.data).into_owned(), reason))
+    })
+    .await
+}
+
+/// Empties a queue of RabbitMQ.
+pub async fn purge(queue: &str) {
+    let (_connection, channel) = channel().await;
+    let purged = channel
+        .queue_purge(queue.into(), lapin::options::QueuePurgeOptions::default())
+        .await
+        .unwrap();
+    assert_eq!(purged, 1, "the job was in the queue");
+}

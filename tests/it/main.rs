@@ -2,6 +2,7 @@
 
 mod authority;
 mod binding;
+mod durability;
 mod executed_twice;
 mod http_tool;
 mod listener;

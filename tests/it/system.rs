@@ -6,8 +6,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use countersign::broker::{Broker, EmbeddedBroker, RabbitMq, RabbitMqSettings, Topology};
+use countersign::broker::{
+    Broker, Destination, EmbeddedBroker, Outgoing, RabbitMq, RabbitMqSettings, Topology,
+};
 use countersign::clock::{Clock, SystemClock};
+use countersign::config::Role;
 use countersign::engine::models::{OpenAi, Scripted};
 use countersign::engine::tools::HttpCaller;
 use countersign::engine::{Engine, Limits};
@@ -18,10 +21,10 @@ use countersign::model::{
 };
 use countersign::resume::{Catalogues, Disposition, LedgerTools, Path, Taken};
 use countersign::store::{
-    Account, Directory, Group, Guarded, Migration, NewRun, Opened, Person, SharedStore, StoreSettings,
-    connect,
+    Account, Cancelled, Directory, Group, Guarded, Migration, NewRun, Opened, Person, SharedStore,
+    StoreSettings, connect,
 };
-use countersign::worker::{self, Handler, Pace, Role, Stopped, Works};
+use countersign::worker::{self, Handler, Pace, Stopped, Works};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -106,6 +109,8 @@ pub struct System {
     pub url: String,
     database: Option<String>,
     folder: tempfile::TempDir,
+    /// How many dead letters have been looked at.
+    letters: tokio::sync::Mutex<usize>,
 }
 
 /// What `DATABASE_URL` or `AMQP_URL` holds.
@@ -173,6 +178,7 @@ impl System {
             url,
             database,
             folder,
+            letters: tokio::sync::Mutex::new(0),
         };
         system.apply_directory(&people()).await;
         system.apply_catalogue(&system.catalogue()).await;
@@ -414,6 +420,131 @@ impl System {
         assert_eq!(self.store.revoke(decision, &event).await.unwrap(), Guarded::Done);
     }
 
+    /// A statement on the test's database.
+    pub async fn sql(&self, statement: &str) {
+        use sqlx::Connection as _;
+        let statement = sqlx::AssertSqlSafe(statement.to_owned());
+        match self.kind {
+            Kind::Embedded => {
+                let mut connection = sqlx::SqliteConnection::connect(&self.url).await.unwrap();
+                sqlx::raw_sql("PRAGMA busy_timeout = 20000")
+                    .execute(&mut connection)
+                    .await
+                    .unwrap();
+                sqlx::raw_sql(statement).execute(&mut connection).await.unwrap();
+            }
+            Kind::Real => {
+                let mut connection = sqlx::PgConnection::connect(&self.url).await.unwrap();
+                sqlx::raw_sql(statement).execute(&mut connection).await.unwrap();
+            }
+        }
+    }
+
+    /// The stored state is replaced by another one.
+    pub async fn put_state(&self, run: RunId, state: &SealedState) {
+        let hex: String = state.bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let bytes = match self.kind {
+            Kind::Embedded => format!("x'{hex}'"),
+            Kind::Real => format!("'\\x{hex}'"),
+        };
+        self.sql(&format!(
+            "UPDATE runs SET state = {bytes}, seal = '{}' WHERE id = '{run}'",
+            state.seal
+        ))
+        .await;
+    }
+
+    /// The run's deadline is so many seconds from now.
+    pub async fn set_deadline(&self, run: RunId, seconds: i64) {
+        let deadline = match self.kind {
+            Kind::Embedded => format!("(unixepoch() + ({seconds})) * 1000000"),
+            Kind::Real => format!("now() + interval '{seconds} seconds'"),
+        };
+        self.sql(&format!(
+            "UPDATE runs SET deadline = {deadline} WHERE id = '{run}'"
+        ))
+        .await;
+    }
+
+    /// The run is cancelled, or marked to be.
+    pub async fn cancel(&self, run: RunId) -> Cancelled {
+        let event = self.event(Some(run), EventKind::RunCancelled);
+        self.store
+            .cancel(run, &"user:olga".parse().unwrap(), &event)
+            .await
+            .unwrap()
+    }
+
+    /// Puts a body on the jobs queue, as anybody with the right to publish can.
+    pub async fn publish_job(&self, body: Vec<u8>) {
+        let message = Outgoing {
+            id: self.clock.new_id().into(),
+            destination: Destination::Jobs,
+            body,
+        };
+        for result in self.broker.publish(vec![message]).await {
+            result.unwrap();
+        }
+    }
+
+    /// The next dead letter: its body, and its reason. Taken from the queue.
+    async fn next_dead_letter(&self) -> (String, String) {
+        match &self.embedded {
+            Some(broker) => {
+                let taken = *self.letters.lock().await;
+                let letter = eventually("a dead letter", || async {
+                    broker.dead_letters().get(taken).cloned()
+                })
+                .await;
+                *self.letters.lock().await += 1;
+                (String::from_utf8_lossy(&letter.body).into_owned(), letter.reason)
+            }
+            None => crate::listener::dead_letter(&self.topology.dead).await,
+        }
+    }
+
+    /// The body of the next dead letter.
+    pub async fn dead_letter(&self) -> String {
+        self.next_dead_letter().await.0
+    }
+
+    /// The reason of the next dead letter.
+    pub async fn dead_letter_reason(&self) -> String {
+        self.next_dead_letter().await.1
+    }
+
+    /// Every job that is in the queue is lost.
+    pub async fn lose_jobs(&self) {
+        match &self.embedded {
+            Some(_) => self.drain_embedded().await,
+            None => crate::listener::purge(&self.topology.jobs).await,
+        }
+    }
+
+    async fn drain_embedded(&self) {
+        let mut consumer = self.broker.consume(100).await.unwrap();
+        let delivery = tokio::time::timeout(Duration::from_secs(10), consumer.next())
+            .await
+            .unwrap()
+            .unwrap();
+        delivery.acknowledge().await;
+        consumer.stop().await;
+    }
+
+    /// Works that give a lost worker up after a second.
+    pub fn impatient(&self, name: &str) -> Works {
+        let path = Path {
+            lease_ttl: Duration::from_secs(1),
+            renew_every: Duration::from_millis(300),
+            ..self.path(name)
+        };
+        Works {
+            worker: path.worker.clone(),
+            stopping: path.stopping.clone(),
+            ..self.works_with(Arc::new(path))
+        }
+    }
+
     /// Listens to the events that are published from now on.
     pub async fn listen(&self) -> Listener {
         match &self.embedded {
@@ -633,7 +764,7 @@ pub struct Working {
 impl Working {
     pub fn start(works: Works, roles: &[Role]) -> Self {
         let stop = CancellationToken::new();
-        let (roles, token) = (roles.to_vec(), stop.clone());
+        let (roles, token) = (roles.iter().copied().collect(), stop.clone());
         let task = tokio::spawn(async move { worker::work(works, &roles, token).await.unwrap() });
         Self { stop, task }
     }
