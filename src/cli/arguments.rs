@@ -34,7 +34,13 @@ pub struct Arguments {
 #[command(next_help_heading = "Global options")]
 pub struct Globals {
     /// Settings file; without it `countersign.toml` of the working folder, if there is one.
-    #[arg(long, global = true, value_name = "FILE", env = "COUNTERSIGN_CONFIG")]
+    #[arg(
+        long,
+        global = true,
+        value_name = "FILE",
+        env = "COUNTERSIGN_CONFIG",
+        hide_env_values = true
+    )]
     pub config: Option<PathBuf>,
     /// Answer in JSON, for machines.
     #[arg(long, global = true)]

@@ -51,7 +51,7 @@ fn particulars(data: &Value) -> Option<String> {
     let members = data.as_object()?;
     let mut words: Vec<String> = members
         .iter()
-        .filter(|(name, value)| *name != "message" && !value.is_null())
+        .filter(|(name, value)| *name != "message" && !says_nothing(value))
         .map(|(name, value)| format!("{}={}", visible(name), value_of(value)))
         .collect();
     words.extend(
@@ -61,6 +61,10 @@ fn particulars(data: &Value) -> Option<String> {
             .map(|message| format!("({})", visible(message))),
     );
     (!words.is_empty()).then(|| words.join(" "))
+}
+
+fn says_nothing(value: &Value) -> bool {
+    value.is_null() || value.as_array().is_some_and(Vec::is_empty)
 }
 
 fn value_of(value: &Value) -> String {
@@ -104,7 +108,7 @@ mod tests {
     #[test]
     fn a_line_says_when_what_by_whom_and_why() {
         let digest = format!("sha256:{}", "ab".repeat(32));
-        let data = json!({ "code": "stale_turn", "digest": digest, "calls": [{"id": "1", "tool": "a"}, {"tool": "b"}], "message": "too late", "x": null });
+        let data = json!({ "code": "stale_turn", "digest": digest, "calls": [{"id": "1", "tool": "a"}, {"tool": "b"}], "message": "too late", "x": null, "y": [] });
         assert_eq!(
             line(&event(data.clone()), OfRun::Known, Paint::PLAIN),
             "2026-12-01 05:10:03Z  run.refused               by user:gina  \

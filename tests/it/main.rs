@@ -2,6 +2,8 @@
 
 mod authority;
 mod binding;
+mod cli;
+mod cli_decide;
 mod durability;
 mod executed_twice;
 mod http_tool;
