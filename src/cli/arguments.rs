@@ -10,7 +10,7 @@ use clap::{Args, Parser, Subcommand};
 use super::completions::CompletionsArguments;
 use super::paint::Paint;
 use super::screen::{Colour, Format, Screen};
-use super::{catalogue, decide, directory, events, runs};
+use super::{catalogue, decide, demo, directory, events, runs, serve};
 use crate::declaration::parse_duration;
 use crate::model::{Actor, TurnDigest};
 
@@ -18,7 +18,7 @@ use crate::model::{Actor, TurnDigest};
 #[derive(Debug, Parser)]
 #[command(name = "countersign", version, about, max_term_width = 100)]
 #[command(
-    after_help = "Exit codes: 0 done, 1 failed, 2 usage, 3 refused, 4 not found, 5 still pending, 6 too late."
+    after_help = "Exit codes: 0 done, 1 failed, 2 usage, 3 refused, 4 not found, 5 still pending, 6 too late,\n130 ended at once by a second signal."
 )]
 pub struct Arguments {
     /// What every command takes.
@@ -48,7 +48,7 @@ pub struct Globals {
     /// No colour; NO_COLOR in the environment does the same.
     #[arg(long, global = true)]
     pub no_color: bool,
-    /// How long to wait for a database that does not answer yet, such as 10s; 60s unless set.
+    /// How long to wait for a database or a broker that does not answer yet, such as 10s; 60s unless set.
     #[arg(long, global = true, value_name = "TIME", value_parser = parse_duration)]
     pub connect_timeout: Option<Duration>,
 }
@@ -85,6 +85,10 @@ impl Globals {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// See it work: a whole system on a temporary folder, without keys and without a network.
+    Demo(demo::DemoArguments),
+    /// Work: take decisions from the queue, run what was released, publish what happened.
+    Serve(serve::ServeArguments),
     /// Bring the database's tables up to this build.
     Migrate,
     /// Check, apply and compare what is declared: models, configurations, tools.

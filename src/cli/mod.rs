@@ -22,9 +22,12 @@ mod layout;
 mod migrate;
 mod moment;
 mod paint;
+mod process;
 mod runs;
 mod screen;
+mod serve;
 mod session;
+mod signals;
 mod timeline;
 
 use std::process::ExitCode;
@@ -41,6 +44,8 @@ pub use session::{Session, store_settings};
 /// The whole program: reads the command line, does what it says, and tells how it ended.
 #[must_use]
 pub fn run() -> ExitCode {
+    // Before anything can ask for TLS; a second installation, which only a test makes, keeps the first.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
@@ -78,6 +83,8 @@ fn dispatch(arguments: &Arguments) -> anyhow::Result<Exit> {
         Command::Completions(arguments) => completions::run(arguments),
         command => asynchronously(async {
             match command {
+                Command::Demo(command) => demo::run(globals, command).await,
+                Command::Serve(command) => serve::run(globals, command).await,
                 Command::Migrate => migrate::run(globals).await,
                 Command::Catalogue(command) => catalogue::run(globals, command).await,
                 Command::Directory(command) => directory::run(globals, command).await,

@@ -41,10 +41,12 @@ pub fn settings(globals: &Globals) -> anyhow::Result<Settings> {
         clippy::disallowed_methods,
         reason = "the edge of the process, where the environment is handed in"
     )]
-    let environment = std::env::vars();
+    let environment = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     let mut settings = Settings::load(file.as_deref(), environment).map_err(unusable)?;
     if let Some(timeout) = globals.connect_timeout {
         settings.database.connect_timeout = timeout;
+        settings.broker.connect_timeout = timeout;
     }
     Ok(settings)
 }

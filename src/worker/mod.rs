@@ -30,6 +30,8 @@ use crate::store::SharedStore;
 pub struct Pace {
     /// Jobs that are worked on at a time.
     pub slots: u16,
+    /// Jobs that are taken and not settled yet; at least one for each slot.
+    pub prefetch: u16,
     /// How long running turns may go on after the first signal.
     pub grace: Duration,
     /// How often the relay looks where nothing rings.

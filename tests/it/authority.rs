@@ -168,7 +168,7 @@ on_both! {
         system.revoke(waiting.run, decision).await;
         let working = system.start();
         system.published().await;
-        system.redeliver(waiting.run, decision).await;
+        let _ = system.redeliver(waiting.run, decision).await;
         assert_eq!(system.run(waiting.run).await.status, RunStatus::WaitingForApproval);
         assert_eq!(system.state(waiting.run).await, waiting.sealed);
         assert!(system.tools.calls().await.is_empty());

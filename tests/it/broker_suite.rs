@@ -165,7 +165,10 @@ pub async fn case_g8_a_job_that_panics_every_time_ends_as_a_dead_letter(bench: &
     assert_eq!(panics, DELIVERY_LIMIT + 1);
     let dead = dead(bench).await;
     assert!(dead.reason.starts_with("delivery_limit"), "{}", dead.reason);
-    assert_eq!((dead.body, dead.message_id), (poison.body, Some(poison.id.to_string())));
+    assert_eq!(
+        (dead.body, dead.message_id),
+        (poison.body, Some(poison.id.to_string()))
+    );
 }
 
 pub async fn a_dead_letter_keeps_body_and_id_and_says_why(bench: &dyn Bench) {
@@ -173,7 +176,10 @@ pub async fn a_dead_letter_keeps_body_and_id_and_says_why(bench: &dyn Bench) {
     let broken = job("{\"v\":9}");
     publish(&*broker, vec![broken.clone()]).await;
     let mut consumer = broker.consume(1).await.unwrap();
-    next(&mut *consumer).await.dead_letter("invalid_job: v is 9").await;
+    next(&mut *consumer)
+        .await
+        .dead_letter("invalid_job: v is 9")
+        .await;
     let expected = Dead {
         reason: "invalid_job: v is 9".to_owned(),
         message_id: Some(broken.id.to_string()),
@@ -246,7 +252,9 @@ pub async fn case_h15_a_message_that_is_too_large_stops_no_other(bench: &dyn Ben
     let broker = bench.broker();
     let large = job(&"x".repeat(MAX_MESSAGE_BYTES + 1));
     let largest = job(&"x".repeat(MAX_MESSAGE_BYTES));
-    let results = broker.publish(vec![job("before"), large, largest, job("after")]).await;
+    let results = broker
+        .publish(vec![job("before"), large, largest, job("after")])
+        .await;
     let refused = PublishError::TooLarge {
         bytes: MAX_MESSAGE_BYTES + 1,
         limit: MAX_MESSAGE_BYTES,
@@ -269,7 +277,10 @@ pub async fn closing_ends_the_consumer_and_refuses_everything(bench: &dyn Bench)
     assert!(timeout(PATIENCE, consumer.next()).await.unwrap().is_none());
     held.acknowledge().await;
     assert!(broker.consume(1).await.is_err());
-    assert!(matches!(broker.publish(vec![job("late")]).await[..], [Err(PublishError::Unconfirmed(_))]));
+    assert!(matches!(
+        broker.publish(vec![job("late")]).await[..],
+        [Err(PublishError::Unconfirmed(_))]
+    ));
     broker.close().await;
 }
 

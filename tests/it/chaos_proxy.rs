@@ -91,7 +91,9 @@ impl State {
             u64::MAX => Some(left),
             left => left.checked_sub(bytes),
         };
-        let spent = self.allowance.fetch_update(Ordering::SeqCst, Ordering::SeqCst, spend);
+        let spent = self
+            .allowance
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, spend);
         spent.is_ok()
     }
 }

@@ -116,8 +116,8 @@ async fn old_job_runs_nothing(system: &crate::system::System) -> (String, String
     })
     .await;
     let state = system.state(waiting.run).await;
-    system.redeliver(waiting.run, decision).await;
-    system.redeliver(waiting.run, decision).await;
+    let _ = system.redeliver(waiting.run, decision).await;
+    let _ = system.redeliver(waiting.run, decision).await;
     let events = system.events(waiting.run).await;
     let told: Vec<_> = events
         .iter()

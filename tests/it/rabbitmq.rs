@@ -5,9 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use countersign::broker::{Broker, RabbitMq, RabbitMqSettings, REASON_HEADER, Topology};
+use countersign::broker::{Broker, REASON_HEADER, RabbitMq, RabbitMqSettings, Topology};
 use lapin::message::BasicGetMessage;
-use lapin::options::{BasicGetOptions, ExchangeDeleteOptions, QueueBindOptions, QueueDeclareOptions, QueueDeleteOptions};
+use lapin::options::{
+    BasicGetOptions, ExchangeDeleteOptions, QueueBindOptions, QueueDeclareOptions, QueueDeleteOptions,
+};
 use lapin::types::{AMQPValue, FieldTable};
 use lapin::{Channel, Connection, ConnectionProperties};
 use tokio::process::Command;
@@ -15,7 +17,10 @@ use tokio::process::Command;
 use crate::broker_suite::{Bench, Dead, fresh_id};
 
 /// A setting of the services, such as `AMQP_URL`.
-#[expect(clippy::disallowed_methods, reason = "the services' addresses come through the environment")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the services' addresses come through the environment"
+)]
 pub fn service(name: &str) -> String {
     std::env::var(name).unwrap_or_else(|_| {
         panic!("{name} is not set: start the services with `tests/services up DIR`, then `eval \"$(tests/services env DIR)\"`")
@@ -24,7 +29,11 @@ pub fn service(name: &str) -> String {
 
 /// Runs one of the services' commands, and insists that it succeeds.
 pub async fn command(name: &str, arguments: &[&str]) -> String {
-    let output = Command::new(service(name)).args(arguments).output().await.unwrap();
+    let output = Command::new(service(name))
+        .args(arguments)
+        .output()
+        .await
+        .unwrap();
     assert!(output.status.success(), "{name} {arguments:?}: {output:?}");
     String::from_utf8(output.stdout).unwrap()
 }
@@ -32,7 +41,9 @@ pub async fn command(name: &str, arguments: &[&str]) -> String {
 /// The socket that RabbitMQ listens on.
 pub fn endpoint() -> SocketAddr {
     let url: url::Url = service("AMQP_URL").parse().unwrap();
-    format!("{}:{}", url.host_str().unwrap(), url.port().unwrap()).parse().unwrap()
+    format!("{}:{}", url.host_str().unwrap(), url.port().unwrap())
+        .parse()
+        .unwrap()
 }
 
 /// `AMQP_URL`, by way of another address.
@@ -61,7 +72,9 @@ pub struct Admin {
 
 impl Admin {
     pub async fn connect(topology: Topology) -> Self {
-        let connection = Connection::connect(&service("AMQP_URL"), ConnectionProperties::default()).await.unwrap();
+        let connection = Connection::connect(&service("AMQP_URL"), ConnectionProperties::default())
+            .await
+            .unwrap();
         let channel = connection.create_channel().await.unwrap();
         Self {
             _connection: connection,
@@ -81,7 +94,10 @@ impl Admin {
     /// Deletes the queue of jobs.
     pub async fn delete_jobs(&self) {
         let options = QueueDeleteOptions::default();
-        self.channel.queue_delete(self.topology.jobs.as_str().into(), options).await.unwrap();
+        self.channel
+            .queue_delete(self.topology.jobs.as_str().into(), options)
+            .await
+            .unwrap();
     }
 
     /// A queue of its own that gets all events.
@@ -93,9 +109,15 @@ impl Admin {
         };
         let (queue, exchange) = (name.as_str(), self.topology.events.as_str());
         let arguments = FieldTable::default();
-        self.channel.queue_declare(queue.into(), options, arguments.clone()).await.unwrap();
+        self.channel
+            .queue_declare(queue.into(), options, arguments.clone())
+            .await
+            .unwrap();
         let options = QueueBindOptions::default();
-        self.channel.queue_bind(queue.into(), exchange.into(), "#".into(), options, arguments).await.unwrap();
+        self.channel
+            .queue_bind(queue.into(), exchange.into(), "#".into(), options, arguments)
+            .await
+            .unwrap();
         name
     }
 
@@ -110,11 +132,17 @@ impl Admin {
         let Topology { jobs, dead, events } = &self.topology;
         for queue in [jobs, dead, &format!("{events}.tap")] {
             let options = QueueDeleteOptions::default();
-            self.channel.queue_delete(queue.as_str().into(), options).await.unwrap();
+            self.channel
+                .queue_delete(queue.as_str().into(), options)
+                .await
+                .unwrap();
         }
         for exchange in [jobs, dead, events] {
             let options = ExchangeDeleteOptions::default();
-            self.channel.exchange_delete(exchange.as_str().into(), options).await.unwrap();
+            self.channel
+                .exchange_delete(exchange.as_str().into(), options)
+                .await
+                .unwrap();
         }
     }
 }
@@ -163,7 +191,9 @@ impl Bench for RealBench {
             }
         };
         Some(Dead {
-            reason: header(REASON_HEADER).or_else(|| header("x-first-death-reason")).unwrap_or_default(),
+            reason: header(REASON_HEADER)
+                .or_else(|| header("x-first-death-reason"))
+                .unwrap_or_default(),
             message_id: message.properties.message_id().as_ref().map(ToString::to_string),
             body: message.data.clone(),
         })

@@ -72,7 +72,10 @@ async fn a_broker_that_is_not_there_is_given_up_at_the_timeout() {
         connect_timeout: Duration::from_secs(1),
         ..RabbitMqSettings::new(format!("amqp://guest:hunter2@{address}/%2f"))
     };
-    let error = RabbitMq::connect(settings).await.expect_err("connected").to_string();
+    let error = RabbitMq::connect(settings)
+        .await
+        .expect_err("connected")
+        .to_string();
     assert!(error.contains(&address) && error.contains("refused"), "{error}");
     assert!(!error.contains("hunter2"), "{error}");
 }
@@ -87,7 +90,13 @@ async fn a_queue_with_other_arguments_stops_the_start_and_is_explained() {
         ..settings
     })
     .await;
-    for part in [topology.jobs.as_str(), "x-delivery-limit", "'7'", "'20'", "--if-empty"] {
+    for part in [
+        topology.jobs.as_str(),
+        "x-delivery-limit",
+        "'7'",
+        "'20'",
+        "--if-empty",
+    ] {
         assert!(text.contains(part), "{text}");
     }
     Admin::connect(topology).await.clean_up().await;
@@ -108,7 +117,10 @@ async fn a_classic_queue_under_our_name_stops_the_start_and_is_explained() {
         .await
         .unwrap();
     let text = refused(settings.clone()).await;
-    assert!(text.contains(&format!("the queue {jobs} exists with another x-")), "{text}");
+    assert!(
+        text.contains(&format!("the queue {jobs} exists with another x-")),
+        "{text}"
+    );
     admin.clean_up().await;
 }
 
@@ -123,11 +135,19 @@ async fn an_exchange_of_another_kind_stops_the_start_and_is_explained() {
     };
     admin
         .channel()
-        .exchange_declare(events.into(), ExchangeKind::Direct, options, FieldTable::default())
+        .exchange_declare(
+            events.into(),
+            ExchangeKind::Direct,
+            options,
+            FieldTable::default(),
+        )
         .await
         .unwrap();
     let text = refused(settings.clone()).await;
-    assert!(text.contains(&format!("the exchange {events} exists with another type")), "{text}");
+    assert!(
+        text.contains(&format!("the exchange {events} exists with another type")),
+        "{text}"
+    );
     assert!(text.contains("rabbit_exchange:delete"), "{text}");
     admin.clean_up().await;
 }
@@ -142,7 +162,11 @@ async fn a_job_that_no_queue_takes_is_told_and_the_queue_made_again() {
     messages.insert(3, message(Destination::Events("run.queued"), "{}"));
     let results = bench.broker.publish(messages.clone()).await;
     for (place, result) in results.iter().enumerate() {
-        let expected = if place == 3 { Ok(()) } else { Err(PublishError::Unroutable) };
+        let expected = if place == 3 {
+            Ok(())
+        } else {
+            Err(PublishError::Unroutable)
+        };
         assert_eq!(*result, expected, "{place}");
     }
     publish(&*bench.broker, messages).await;
@@ -160,7 +184,10 @@ async fn messages_are_persistent_and_named() {
     let properties = seen.delivery.properties;
     let text = |value: &Option<lapin::types::ShortString>| value.as_ref().map(ToString::to_string);
     assert_eq!(properties.delivery_mode(), &Some(2));
-    assert_eq!(text(properties.content_type()).as_deref(), Some("application/json"));
+    assert_eq!(
+        text(properties.content_type()).as_deref(),
+        Some("application/json")
+    );
     assert_eq!(text(properties.message_id()), Some(event.id.to_string()));
     assert_eq!(text(properties.app_id()).as_deref(), Some("countersign"));
     bench.finish().await;
@@ -176,7 +203,13 @@ async fn a_foreign_message_without_an_id_is_delivered_and_can_be_dead_lettered()
     let options = lapin::options::BasicPublishOptions::default();
     let channel = bench.admin.channel();
     channel
-        .basic_publish("".into(), jobs.as_str().into(), options, &[0xff, 0xfe], properties)
+        .basic_publish(
+            "".into(),
+            jobs.as_str().into(),
+            options,
+            &[0xff, 0xfe],
+            properties,
+        )
         .await
         .unwrap();
     let mut consumer = bench.broker.consume(1).await.unwrap();

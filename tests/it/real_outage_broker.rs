@@ -67,9 +67,16 @@ async fn consuming(bench: &RealBench, prefetch: u16) -> Box<dyn Consumer> {
 async fn publish_stubbornly(broker: &dyn Broker, mut messages: Vec<Outgoing>) {
     let deadline = Instant::now() + RESTARTED;
     while !messages.is_empty() {
-        assert!(Instant::now() < deadline, "{} are never confirmed", messages.len());
+        assert!(
+            Instant::now() < deadline,
+            "{} are never confirmed",
+            messages.len()
+        );
         let results = broker.publish(messages.clone()).await;
-        let open = messages.into_iter().zip(results).filter(|(_, result)| result.is_err());
+        let open = messages
+            .into_iter()
+            .zip(results)
+            .filter(|(_, result)| result.is_err());
         messages = open.map(|(message, _)| message).collect();
     }
 }
@@ -120,12 +127,22 @@ async fn a_peer_that_accepts_and_says_nothing_is_given_up_and_leaves_no_thread()
     };
     let error = RabbitMq::connect(settings).await.expect_err("connected");
     assert!(error.to_string().contains("handshake"), "{error}");
-    let threads = || std::fs::read_dir("/proc/self/task").unwrap().filter(is_lapin).count();
-    eventually("lapin's thread to end", PATIENCE, || async { (threads() == 0).then_some(()) }).await;
+    let threads = || {
+        std::fs::read_dir("/proc/self/task")
+            .unwrap()
+            .filter(is_lapin)
+            .count()
+    };
+    eventually("lapin's thread to end", PATIENCE, || async {
+        (threads() == 0).then_some(())
+    })
+    .await;
 }
 
 fn is_lapin(task: &std::io::Result<std::fs::DirEntry>) -> bool {
-    let name = task.as_ref().map(|task| std::fs::read_to_string(task.path().join("comm")));
+    let name = task
+        .as_ref()
+        .map(|task| std::fs::read_to_string(task.path().join("comm")));
     matches!(name, Ok(Ok(name)) if name.starts_with("lapin"))
 }
 
@@ -137,7 +154,11 @@ async fn swallowed(mode: Mode) {
     let began = Instant::now();
     until_health(&bench.broker, PATIENCE, down).await;
     // A second on top, for the machine's scheduling and the broker's own clock.
-    assert!(began.elapsed() < HEARTBEAT * 2 + Duration::from_secs(1), "{:?}", began.elapsed());
+    assert!(
+        began.elapsed() < HEARTBEAT * 2 + Duration::from_secs(1),
+        "{:?}",
+        began.elapsed()
+    );
     proxy.set(Mode::Pass);
     // The other connection may be a moment behind in noticing.
     publish_stubbornly(&*bench.broker, vec![job("after")]).await;
@@ -203,7 +224,12 @@ async fn case_h4_a_queue_that_is_deleted_while_consuming_is_made_again() {
         let delivery = next(&mut *consumer).await;
         assert_eq!(delivery.body, b"after");
         delivery.acknowledge().await;
-        assert_eq!(overheard.lines("the queue was deleted; it is declared again").len(), round);
+        assert_eq!(
+            overheard
+                .lines("the queue was deleted; it is declared again")
+                .len(),
+            round
+        );
     }
     until_health(&bench.broker, PATIENCE, up).await;
     bench.finish().await;
@@ -239,7 +265,10 @@ async fn an_outage_is_said_once_and_its_end_once() {
     until_health(&bench.broker, PATIENCE, down).await;
     // Some attempts fail meanwhile.
     let refused = bench.broker.publish(vec![job("meanwhile")]).await;
-    assert!(matches!(refused[..], [Err(PublishError::Unconfirmed(_))]), "{refused:?}");
+    assert!(
+        matches!(refused[..], [Err(PublishError::Unconfirmed(_))]),
+        "{refused:?}"
+    );
     proxy.set(Mode::Pass);
     until_health(&bench.broker, PATIENCE, up).await;
     for text in ["broker link lost", "broker link is back"] {
@@ -264,7 +293,9 @@ async fn case_h6_a_memory_alarm_blocks_publishing_and_not_consuming() {
     command("RABBITMQ_CTL", &["set_vm_memory_high_watermark", "0.00001"]).await;
     let waiting: Vec<_> = (0..5).map(|number| job(&format!("waiting {number}"))).collect();
     let unconfirmed = |results: Vec<Result<(), PublishError>>| {
-        results.iter().all(|result| matches!(result, Err(PublishError::Unconfirmed(_))))
+        results
+            .iter()
+            .all(|result| matches!(result, Err(PublishError::Unconfirmed(_))))
     };
     // The broker blocks at the first publish, which may still get through.
     eventually("the broker to block", RESTARTED, || async {
@@ -301,14 +332,22 @@ async fn case_h7_a_cut_with_1500_publishes_under_way_loses_no_event() {
     let proxy = passing();
     let bench = behind(&proxy).await;
     let events: Vec<_> = (0..1_500)
-        .map(|number| message(Destination::Events("run.approved"), &format!("{{\"n\":{number}}}")))
+        .map(|number| {
+            message(
+                Destination::Events("run.approved"),
+                &format!("{{\"n\":{number}}}"),
+            )
+        })
         .collect();
     // About 200 bytes each: the line breaks in the midst of the batch.
     proxy.cut_after(100_000);
     let results = bench.broker.publish(events.clone()).await;
     let confirmed: Vec<_> = results.iter().map(Result::is_ok).collect();
     assert!(confirmed.contains(&false), "the cut came too late");
-    let open = events.iter().zip(&confirmed).filter(|(_, confirmed)| !**confirmed);
+    let open = events
+        .iter()
+        .zip(&confirmed)
+        .filter(|(_, confirmed)| !**confirmed);
     publish_stubbornly(&*bench.broker, open.map(|(event, _)| event.clone()).collect()).await;
     let mut missing: HashSet<_> = events.iter().map(|event| event.id.to_string()).collect();
     let tap = bench.admin.tap_events().await;
@@ -326,7 +365,17 @@ async fn case_h15_a_message_beyond_the_brokers_own_maximum_never_reaches_the_cha
     let limit = settings().max_message_bytes;
     let huge = message(Destination::Events("run.completed"), &"x".repeat(limit + 1));
     let results = bench.broker.publish(vec![job("a"), huge, job("b")]).await;
-    assert_eq!(results, [Ok(()), Err(PublishError::TooLarge { bytes: limit + 1, limit }), Ok(())]);
+    assert_eq!(
+        results,
+        [
+            Ok(()),
+            Err(PublishError::TooLarge {
+                bytes: limit + 1,
+                limit
+            }),
+            Ok(())
+        ]
+    );
     assert!(overheard.lines("broker link lost").is_empty());
     bench.finish().await;
 }
@@ -367,7 +416,10 @@ async fn case_g20_a_restart_in_mid_load_loses_no_job() {
     until_health(&broker, RESTARTED, up).await;
     broker.close().await;
     let admin = Admin::connect(topology.clone()).await;
-    assert!(admin.get(&topology.dead).await.is_none(), "a job was dead-lettered");
+    assert!(
+        admin.get(&topology.dead).await.is_none(),
+        "a job was dead-lettered"
+    );
     admin.tap_events().await;
     admin.clean_up().await;
 }

@@ -603,6 +603,7 @@ impl System {
             stopping: CancellationToken::new(),
             pace: Pace {
                 slots: 8,
+                prefetch: 9,
                 grace: Duration::from_secs(10),
                 relay_poll: Duration::from_millis(20),
                 relay_batch: 200,
