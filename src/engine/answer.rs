@@ -11,7 +11,7 @@ fn not_executed(status: CallStatus, why: String) -> CallOutcome {
 }
 
 /// Somebody denied the turn.
-pub(super) fn denied(by: &Actor, comment: Option<&str>) -> CallOutcome {
+pub(crate) fn denied(by: &Actor, comment: Option<&str>) -> CallOutcome {
     let reason = match comment.map(str::trim).filter(|comment| !comment.is_empty()) {
         Some(comment) => format!(" The reason given: {comment}"),
         None => " No reason was given.".to_owned(),
@@ -41,6 +41,17 @@ pub(super) fn refused(tool: &ToolName, reason: &str) -> CallOutcome {
     )
 }
 
+/// The owner's policy refused to repeat a call that was begun before its worker was lost.
+pub(super) fn not_repeated(tool: &ToolName, reason: &str) -> CallOutcome {
+    CallOutcome {
+        status: CallStatus::Failed,
+        content: format!(
+            "BEGUN, NOT REPEATED: the call was begun before its worker was lost, and the owner of this run may not \
+             call `{tool}` any more ({reason}). Whether it took effect is not known."
+        ),
+    }
+}
+
 /// The arguments are not JSON.
 pub(super) fn unreadable_arguments(error: &serde_json::Error) -> CallOutcome {
     not_executed(
@@ -58,7 +69,7 @@ pub(super) fn result_too_large(bytes: usize, limit: usize) -> CallOutcome {
     CallOutcome {
         status: CallStatus::Failed,
         content: format!(
-            "EXECUTED, RESULT NOT KEPT: the tool answered {bytes} bytes; at most {limit} are kept \
+            "CALLED, RESULT NOT KEPT: the tool answered {bytes} bytes; at most {limit} are kept \
              (`limits.result_bytes`). Ask for less."
         ),
     }

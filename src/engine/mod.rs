@@ -17,6 +17,7 @@ use async_trait::async_trait;
 use serde_json::Value;
 use time::OffsetDateTime;
 
+pub(crate) use answer::denied;
 pub use ask::missing_secret;
 pub(crate) use turn::call_started;
 

@@ -51,15 +51,19 @@ pub(super) async fn execute(
             continue;
         }
         world.check().await?;
+        let begun_before =
+            record.status == CallStatus::Started && *cleared.clearance() == Clearance::Continued;
+        if begun_before && record.effect == Effect::NonIdempotentWrite {
+            return Ok(Err(outcome_unknown(record, "its worker was lost")));
+        }
         match refused(place, world, call, unsaved).await? {
-            Some(outcome) => finish(world, record, outcome, unsaved),
+            Some(Refused::ByPolicy(reason)) if begun_before => {
+                finish(world, record, answer::not_repeated(&call.tool, reason), unsaved);
+            }
+            Some(refused) => finish(world, record, refused.outcome(call), unsaved),
             None if record.effect.is_write() => {
-                let found_started = record.status == CallStatus::Started;
-                if found_started && *cleared.clearance() == Clearance::Continued {
-                    if record.effect == Effect::NonIdempotentWrite {
-                        return Ok(Err(outcome_unknown(record, "its worker was lost")));
-                    }
-                } else if !found_started {
+                // The first write's start was committed with the claim; a repeated one's, before its worker was lost.
+                if record.status != CallStatus::Started {
                     start(world, record, unsaved);
                     world.save(std::mem::take(unsaved)).await?;
                 }
@@ -95,8 +99,12 @@ fn conclude(cleared: &Cleared, journal: &[CallRecord], state: &mut RunState) {
         let content = record.result.as_deref().unwrap_or_default();
         state.transcript.push(Message::tool(&record.call, content));
     }
-    if matches!(cleared.clearance(), Clearance::Denied { .. }) {
-        for call in &cleared.turn().calls {
+    for (record, call) in journal.iter().zip(&cleared.turn().calls) {
+        let known = state
+            .denied
+            .iter()
+            .any(|denied| (&denied.tool, &denied.arguments) == (&call.tool, &call.arguments));
+        if record.status == CallStatus::Denied && !known {
             let denied = DeniedCall {
                 tool: call.tool.clone(),
                 arguments: call.arguments.clone(),
@@ -134,16 +142,32 @@ fn answered_by_denial(cleared: &Cleared) -> Option<CallOutcome> {
     }
 }
 
-/// Why the call is not made, if it is not: the owner's policy, or arguments that cannot be read.
+/// Why a call is not made.
+enum Refused {
+    /// The owner may not make it; or there is no owner, and nothing runs under a ghost.
+    ByPolicy(&'static str),
+    /// Its arguments cannot be read.
+    Unreadable(serde_json::Error),
+}
+
+impl Refused {
+    fn outcome(&self, call: &PendingCall) -> CallOutcome {
+        match self {
+            Self::ByPolicy(reason) => answer::refused(&call.tool, reason),
+            Self::Unreadable(error) => answer::unreadable_arguments(error),
+        }
+    }
+}
+
+/// Asks the policy with what the owner is right now, and looks at the arguments.
 async fn refused(
     place: &Place<'_>,
     world: &mut dyn World,
     call: &PendingCall,
     unsaved: &mut Progress,
-) -> Result<Option<CallOutcome>, Halt> {
+) -> Result<Option<Refused>, Halt> {
     let owner = world.owner().await?;
     let reason = match &owner {
-        // Nothing runs under a ghost, whatever the tool asks for.
         None => Some("owner_unresolved"),
         Some(_) => policy::decide(
             &place.at.catalogue,
@@ -160,10 +184,10 @@ async fn refused(
             kind: EventKind::ToolDenied,
             data,
         });
-        return Ok(Some(answer::refused(&call.tool, reason)));
+        return Ok(Some(Refused::ByPolicy(reason)));
     }
     let readable = serde_json::from_str::<&serde_json::value::RawValue>(&call.arguments);
-    Ok(readable.err().map(|error| answer::unreadable_arguments(&error)))
+    Ok(readable.err().map(Refused::Unreadable))
 }
 
 /// Makes the call and waits for its end, unless the run must be let go meanwhile.

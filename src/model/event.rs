@@ -137,7 +137,7 @@ pub struct Event {
     pub position: i64,
     /// The event itself.
     pub event: NewEvent,
-    /// How often it has been handed to the broker and confirmed; 0 while it waits in the outbox.
+    /// When the outbox was done with it; nothing while it waits there.
     pub published_at: Option<OffsetDateTime>,
 }
 

@@ -3,10 +3,10 @@
 
 use super::deliver::Delivered;
 use super::{EventMint, Path, Stop, tell};
-use crate::engine::{Next, Segment, call_started};
+use crate::engine::{self, Next, Segment, call_started};
 use crate::gate::{Catalogued, Claim, Clearance, Cleared, NotBound, Recording, Refusal};
 use crate::identity::resolve;
-use crate::model::{CallRecord, CallStatus, CorruptState, Lease, NewEvent, Principal, RunState, RunStatus};
+use crate::model::{CallRecord, CallStatus, CorruptState, Lease, Principal, RunState, RunStatus};
 use crate::store::{ClaimRequest, ClaimScope, Guarded, StoreError};
 
 /// A segment and the right to run it.
@@ -85,7 +85,7 @@ impl<'g> Gates<'g> {
         let recording = match scope.record(&event).await {
             Ok(()) => Recording::Kept,
             Err(StoreError::Failed(error)) => {
-                tracing::error!(run = %decision.run, decision = %decision.id, %error, "a decision could not be recorded");
+                tell::log_unrecorded(decision.run, event.kind, &error);
                 Recording::Failed
             }
             Err(error) => return Err(error.into()),
@@ -115,12 +115,18 @@ pub(super) async fn commit(
             )
         })
         .collect();
-    if let Some(started) = first_fence(path, &cleared, &mut journal) {
-        scope.record(&started).await.or_else(|error| match error {
-            // The approval was recorded a moment ago; the row of the journal tells the same.
-            StoreError::Failed(_) => Ok(()),
-            other => Err(other),
-        })?;
+    match cleared.clearance() {
+        Clearance::Approved { .. } => fence_first_write(path, &mut *scope, &mut journal).await?,
+        // A denial is final with its claim: whoever goes on after a crash finds every call answered.
+        Clearance::Denied { by, comment } => {
+            for record in &mut journal {
+                let denied = engine::denied(by, comment.as_deref());
+                record.status = denied.status;
+                record.result = Some(denied.content);
+                record.finished_at = Some(path.clock.now());
+            }
+        }
+        Clearance::DeniedBefore | Clearance::Unattended | Clearance::Continued => {}
     }
     match scope.commit(Some(job.decision.id), &journal).await? {
         Guarded::Lost => Err(Stop::Lost),
@@ -137,13 +143,25 @@ pub(super) async fn commit(
 }
 
 /// An approved turn that begins with a write has its fence set with the claim.
-fn first_fence(path: &Path, cleared: &Cleared, journal: &mut [CallRecord]) -> Option<NewEvent> {
-    let first = journal.first_mut().filter(|first| first.effect.is_write())?;
-    if !matches!(cleared.clearance(), Clearance::Approved { .. }) {
-        return None;
-    }
+async fn fence_first_write(
+    path: &Path,
+    scope: &mut (dyn ClaimScope + 'static),
+    journal: &mut [CallRecord],
+) -> Result<(), StoreError> {
+    let Some(first) = journal.first_mut().filter(|first| first.effect.is_write()) else {
+        return Ok(());
+    };
     first.status = CallStatus::Started;
     first.started_at = Some(path.clock.now());
     let news = call_started(first);
-    Some(EventMint(path.clock.clone()).by(None, first.run, news.kind, news.data))
+    let owner = scope.claimed().run.owner.clone();
+    let event = EventMint(path.clock.clone()).by(Some(&owner), first.run, news.kind, news.data);
+    match scope.record(&event).await {
+        // The approval was recorded a moment ago, and the row of the journal tells the same.
+        Err(StoreError::Failed(error)) => {
+            tell::log_unrecorded(first.run, event.kind, &error);
+            Ok(())
+        }
+        other => other,
+    }
 }

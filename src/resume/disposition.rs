@@ -62,8 +62,7 @@ impl Disposition {
                 tracing::debug!(why, "nothing to do");
                 Self::Acknowledge
             }
-            // The journey is taken again at once; where it is not, a little later.
-            Err(Stop::Lost) => Self::RequeueAfter(Duration::ZERO),
+            Err(Stop::Lost) => Self::RequeueAfter(HOLD),
             Err(Stop::Refused(_)) => Self::Acknowledge,
             Err(Stop::LetGo(halt)) => {
                 tracing::warn!(?halt, "the run was let go");
@@ -76,7 +75,7 @@ impl Disposition {
             }
             Err(Stop::Store(error)) => {
                 tracing::error!(error = %chain(&error), "the job cannot be processed");
-                Self::DeadLetter(format!("the store failed: {error}"))
+                Self::DeadLetter(format!("store_failed: {error}"))
             }
         }
     }

@@ -57,19 +57,23 @@ pub async fn handle(path: &Path, body: &[u8], taken: &dyn Taken) -> Disposition 
     match Job::parse(body) {
         Ok(Job::Resume { run, decision }) => resume(path, run, decision, taken).await,
         Ok(Job::Start { run }) => start::start(path, run, taken).await,
-        Err(invalid) => Disposition::DeadLetter(invalid.to_string()),
+        Err(invalid) => Disposition::DeadLetter(format!("invalid_job: {invalid}")),
     }
 }
+
+/// How often a job looks at once; after that it pauses. Two are enough, unless clocks differ at a deadline.
+const LOOKS: u32 = 3;
 
 /// The journey of a resume job. Losing the claim is normal: the job then looks once more at what the winner made of
 /// the run, so that every decision learns its outcome.
 async fn resume(path: &Path, run: RunId, decision: DecisionId, taken: &dyn Taken) -> Disposition {
-    loop {
+    for _ in 0..LOOKS {
         match journey(path, run, decision, taken).await {
             Err(Stop::Lost) => tokio::task::yield_now().await,
             ended => return Disposition::of(ended),
         }
     }
+    Disposition::of(Err(Stop::Lost))
 }
 
 /// The sequence itself.

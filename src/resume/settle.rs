@@ -77,12 +77,13 @@ pub(super) async fn settle(path: &Path, finished: Finished) -> Result<(), Stop> 
         at,
         how,
     } = finished;
+    let by = how.as_ref().err().cloned();
     let (rest, end, kind, data) = match how {
-        Err(by) => (
+        Err(_) => (
             crate::engine::Progress::default(),
             store::End::Cancel,
             EventKind::RunCancelled,
-            json!({ "by": by }),
+            json!({}),
         ),
         Ok(Ended { how, rest }) => match how {
             End::Completed => (rest, store::End::Complete, EventKind::RunCompleted, json!({})),
@@ -105,7 +106,7 @@ pub(super) async fn settle(path: &Path, finished: Finished) -> Result<(), Stop> 
     tracing::info!(run = %run.id, event = kind.as_str(), code = data["code"].as_str(), "the segment ended");
     let mut step = world.step_of(rest);
     step.end = Some(end);
-    step.events.push(world.mint().by(None, run.id, kind, data));
+    step.events.push(world.mint().by(by.as_ref(), run.id, kind, data));
     world.write(&step).await.map_err(Stop::LetGo)
 }
 

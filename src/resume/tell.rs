@@ -82,8 +82,17 @@ pub(super) fn failed(failure: &Failure) -> Value {
     json!({ "code": failure.code.as_str(), "message": failure.detail })
 }
 
-/// A refusal in the log: run, actor, tool, reason.
+/// An event that could not be written, in the log.
+pub(super) fn log_unrecorded(run: RunId, kind: EventKind, error: &(dyn std::error::Error + 'static)) {
+    tracing::error!(%run, event = kind.as_str(), error, "an event could not be recorded");
+    metrics::counter!("countersign_events_not_recorded_total").increment(1);
+}
+
+/// A refusal in the log: run, actor, tool, reason. That a verdict stands already is no fault.
 pub(super) fn log_refusal(decision: &Decision, refusal: &Refusal) {
+    if refusal.is_no_fault() {
+        return;
+    }
     tracing::warn!(
         run = %decision.run,
         decision = %decision.id,

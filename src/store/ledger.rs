@@ -23,6 +23,9 @@ pub enum LedgerError {
     /// There is no such payment.
     #[error("there is no payment `{0}`")]
     NoSuchPayment(String),
+    /// Not more than nothing.
+    #[error("a refund must be of at least 1 cent")]
+    Nothing,
     /// More than is left of it.
     #[error("only {left_cents} cents are left of payment `{id}`")]
     TooMuch {

@@ -127,7 +127,7 @@ pub enum End {
     Fail(Failure),
     /// Somebody cancelled it.
     Cancel,
-    /// This worker stops; another is to go on. Not counted as a lost worker.
+    /// Another worker is to go on.
     Release,
 }
 
@@ -226,7 +226,8 @@ pub trait Store: Send + Sync {
 
     // Decisions --------------------------------------------------------------------------------------
 
-    /// The decision and the event that becomes its job are durable. Nothing else is decided by this.
+    /// The decision and the event that becomes its job are durable. Nothing else is decided by this. The event's id is the
+    /// decision's: by it a job that was lost is found again.
     async fn record_decision(&self, decision: &Decision, event: &NewEvent) -> Result<()>;
 
     /// A decision.
@@ -279,6 +280,10 @@ pub trait Store: Send + Sync {
 
     /// Up to `limit` waiting runs whose deadline passed are expired, with their events.
     async fn expire(&self, limit: u32, mint: &dyn Mint) -> Result<Vec<RunId>>;
+
+    /// Up to `limit` queued or waiting runs that somebody asked to be cancelled while they ran are cancelled, with
+    /// their events.
+    async fn cancel_requested(&self, limit: u32, mint: &dyn Mint) -> Result<Vec<RunId>>;
 
     /// Up to `limit` job events that were published longer than `after` ago, and whose run still waits for them,
     /// are put back into the outbox under their old ids; each time a job is put back, it is next

@@ -48,7 +48,10 @@ impl Taken for Held {
 pub(super) async fn run(works: &Works, stop: CancellationToken) -> Result<Stopped, BrokerError> {
     let slots = usize::from(works.pace.slots.max(1));
     let free = Arc::new(Semaphore::new(slots));
-    let mut consumer = works.broker.consume(works.pace.prefetch.max(works.pace.slots)).await?;
+    let mut consumer = works
+        .broker
+        .consume(works.pace.prefetch.max(works.pace.slots))
+        .await?;
     let mut jobs = JoinSet::new();
     loop {
         while jobs.try_join_next().is_some() {}

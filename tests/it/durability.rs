@@ -286,6 +286,26 @@ on_both! {
         working.end().await;
     }
 
+    async fn a_running_run_is_cancelled_at_its_next_step(system) {
+        system.apply_catalogue(&system.catalogue().replace("/effect", "/hold")).await;
+        let waiting = system.waiting("support", &[WRITE, ("c2", "tag", "{}")]).await;
+        system.decide(&waiting, Verdict::Approve, "user:ada").await;
+        let working = Working::start(system.impatient("worker"), &Role::ALL);
+        system.tools.calls_at_least(1).await;
+        assert_eq!(system.cancel(waiting.run).await, countersign::store::Cancelled::Requested);
+        // The lease is renewed beside the call; the renewal brings the request.
+        system.renewed(waiting.run).await;
+        system.tools.release().await;
+        let run = system.reaches(waiting.run, RunStatus::Cancelled).await;
+        assert_eq!(run.claimed_by, None);
+        assert_eq!(system.called().await, ["refund"], "what ran came to its end; nothing else began");
+        let events = system.events(waiting.run).await;
+        assert!(events.iter().any(|event| event.event.kind == EventKind::CallFinished));
+        let told = events.iter().find(|event| event.event.kind == EventKind::RunCancelled).unwrap();
+        assert_eq!(told.event.actor, Some("user:olga".parse().unwrap()));
+        working.end().await;
+    }
+
     async fn case_g5_a_run_whose_worker_is_gone_goes_on_elsewhere(system) {
         let hold = system.catalogue().replace("/effect", "/hold");
         system.apply_catalogue(&hold).await;

@@ -440,6 +440,34 @@ impl System {
         }
     }
 
+    /// Until when the run's lease holds, as the database writes it.
+    pub async fn lease_until(&self, run: RunId) -> Option<String> {
+        use sqlx::Connection as _;
+        let query = "SELECT CAST(lease_until AS text) FROM runs WHERE CAST(id AS text) = $1";
+        match self.kind {
+            Kind::Embedded => {
+                let mut connection = sqlx::SqliteConnection::connect(&self.url).await.unwrap();
+                sqlx::query_scalar(query).bind(run.to_string()).fetch_one(&mut connection).await.unwrap()
+            }
+            Kind::Real => {
+                let mut connection = sqlx::PgConnection::connect(&self.url).await.unwrap();
+                sqlx::query_scalar(query).bind(run.to_string()).fetch_one(&mut connection).await.unwrap()
+            }
+        }
+    }
+
+    /// The lease has been renewed once more, from its beginning to its end.
+    pub async fn renewed(&self, run: RunId) {
+        // The first change may be of a renewal that was under way before.
+        for _ in 0..2 {
+            let before = self.lease_until(run).await;
+            eventually("the lease is renewed", || async {
+                (self.lease_until(run).await != before).then_some(())
+            })
+            .await;
+        }
+    }
+
     /// The stored state is replaced by another one.
     pub async fn put_state(&self, run: RunId, state: &SealedState) {
         let hex: String = state.bytes.iter().map(|byte| format!("{byte:02x}")).collect();

@@ -43,6 +43,23 @@ on_both! {
         working.end().await;
     }
 
+    async fn a_denial_stands_though_its_worker_is_lost(system) {
+        system.chat.scenario(&json!({ "replies": [{ "hold": true }] })).await;
+        let waiting = system.waiting("support", &[WRITE, READ]).await;
+        system.decide(&waiting, Verdict::Deny, "user:gina").await;
+        let first = crate::system::Working::start(system.impatient("first"), &countersign::config::Role::ALL);
+        system.chat.requests_at_least(1).await;
+        first.kill().await;
+        system.chat.release().await;
+        let second = crate::system::Working::start(system.impatient("second"), &countersign::config::Role::ALL);
+        system.reaches(waiting.run, RunStatus::Completed).await;
+        assert!(system.tools.calls().await.is_empty(), "denied is denied, after a crash, too");
+        for (_, content) in tool_messages(&system.asked().await[1]) {
+            assert!(content.starts_with("NOT EXECUTED") && content.contains("user:gina"), "{content}");
+        }
+        second.end().await;
+    }
+
     async fn case_d2_a_call_that_the_owner_may_not_make_is_answered_beside_one_that_is_done(system) {
         // `purge` needs an admin: ada may release it, olga may not run it.
         let calls = [("c1", "purge", "{}"), READ, ("c3", "tag", "{}")];

@@ -22,9 +22,9 @@ pub(super) async fn claim(store: &Sql, request: &ClaimRequest) -> Result<Option<
     let row = sqlx::query(concat!(
         "UPDATE runs SET status = 'running', claimed_by = $3, epoch = epoch + 1, lease_until = ",
         ahead!("$4"),
-        ", cancel_requested_by = NULL, updated_at = ",
+        ", updated_at = ",
         now!(),
-        " WHERE id = $1 AND status = $2 AND (status = 'queued' OR deadline IS NULL OR deadline > ",
+        " WHERE id = $1 AND status = $2 AND cancel_requested_by IS NULL AND (status = 'queued' OR deadline IS NULL OR deadline > ",
         now!(),
         ") RETURNING ",
         run_columns!(),

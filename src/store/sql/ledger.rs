@@ -48,6 +48,9 @@ impl Ledger for Sql {
         amount_cents: i64,
         key: &str,
     ) -> std::result::Result<LedgerEntry, LedgerError> {
+        if amount_cents < 1 {
+            return Err(LedgerError::Nothing);
+        }
         let mut tx = Tx::begin(self).await.map_err(failed)?;
         let first = sqlx::query(
             "INSERT INTO ledger_refunds (key, payment_id, amount_cents) SELECT $1, id, $3 FROM ledger_payments \
@@ -63,7 +66,7 @@ impl Ledger for Sql {
         if first == 1 {
             let taken = sqlx::query(
                 "UPDATE ledger_payments SET refunded_cents = refunded_cents + $2 \
-                 WHERE id = $1 AND $2 > 0 AND refunded_cents + $2 <= amount_cents",
+                 WHERE id = $1 AND refunded_cents + $2 <= amount_cents",
             )
             .bind(id)
             .bind(amount_cents)

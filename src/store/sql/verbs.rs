@@ -119,6 +119,10 @@ impl Store for Sql {
         workers::expire(self, limit, mint).await
     }
 
+    async fn cancel_requested(&self, limit: u32, mint: &dyn Mint) -> Result<Vec<RunId>> {
+        workers::cancel_requested(self, limit, mint).await
+    }
+
     async fn rewake(&self, after: Duration, limit: u32) -> Result<u64> {
         workers::rewake(self, after, limit).await
     }

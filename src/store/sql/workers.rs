@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use sqlx::Row as _;
 
-use super::rows::{all, event_columns, event_of, run_columns, run_of};
+use super::rows::{event_columns, event_of, run_columns, run_of};
 use super::{Db, Result, Sql, Tx, events, failed, runs, step};
 use crate::model::{
     CallStatus, Effect, Event, EventId, EventKind, Failure, FailureCode, Lease, RunId, RunStatus, WorkerName,
@@ -32,6 +32,15 @@ pub(super) async fn hold_duty(store: &Sql, duty: &str, worker: &WorkerName, ttl:
     Ok(held == 1)
 }
 
+/// One row that cannot be read must not stop the others. A newer build may be able to read it.
+fn readable<T>(row: Result<T>) -> Option<T> {
+    row.inspect_err(|error| {
+        tracing::debug!(%error, "a row is passed over");
+        metrics::counter!("countersign_rows_passed_over_total").increment(1);
+    })
+    .ok()
+}
+
 pub(super) async fn outbox(store: &Sql, limit: u32) -> Result<Vec<Event>> {
     let rows = sqlx::query(concat!(
         "SELECT ",
@@ -42,7 +51,7 @@ pub(super) async fn outbox(store: &Sql, limit: u32) -> Result<Vec<Event>> {
     .fetch_all(store.pool())
     .await
     .map_err(failed)?;
-    all(&rows, event_of)
+    Ok(rows.iter().filter_map(|row| readable(event_of(row))).collect())
 }
 
 pub(super) async fn outbox_depth(store: &Sql) -> Result<i64> {
@@ -89,7 +98,7 @@ pub(super) async fn reap(store: &Sql, limit: u32, max_requeues: u32, mint: &dyn 
     .await
     .map_err(failed)?;
     let mut reaped = Vec::new();
-    for run in all(&rows, run_of)? {
+    for run in rows.iter().filter_map(|row| readable(run_of(row))) {
         let Some(holder) = run.claimed_by.clone() else {
             continue;
         };
@@ -183,12 +192,43 @@ pub(super) async fn expire(store: &Sql, limit: u32, mint: &dyn Mint) -> Result<V
     Ok(expired)
 }
 
+/// Queued and waiting runs that somebody asked to be cancelled while they ran.
+pub(super) async fn cancel_requested(store: &Sql, limit: u32, mint: &dyn Mint) -> Result<Vec<RunId>> {
+    let mut tx = Tx::begin(store).await.map_err(failed)?;
+    let rows = sqlx::query(concat!(
+        "UPDATE runs SET status = 'cancelled', updated_at = ",
+        now!(),
+        " WHERE id IN (SELECT id FROM runs WHERE status IN ('queued', 'waiting_for_approval') \
+         AND cancel_requested_by IS NOT NULL LIMIT $1",
+        skip_locked!("runs"),
+        ") AND status IN ('queued', 'waiting_for_approval') RETURNING id, cancel_requested_by"
+    ))
+    .bind(i64::from(limit))
+    .fetch_all(tx.connection())
+    .await
+    .map_err(failed)?;
+    let mut cancelled = Vec::new();
+    for row in &rows {
+        let id = RunId::from(row.try_get::<Key, _>("id").map_err(failed)?.0);
+        let by: String = row.try_get("cancel_requested_by").map_err(failed)?;
+        let mut event = mint.event(id, EventKind::RunCancelled, serde_json::json!({}));
+        event.actor = by.parse().ok();
+        events::insert(tx.connection(), &[event]).await?;
+        cancelled.push(id);
+    }
+    tx.commit().await.map_err(failed)?;
+    if !cancelled.is_empty() {
+        store.bell.notify_one();
+    }
+    Ok(cancelled)
+}
+
 /// The pause before a job is put back doubles each time, seven times at most.
 macro_rules! waited_long_enough {
     () => {
         concat!(
-            "published_at < ",
-            ago!("($1 * (1 << CASE WHEN wakes > 7 THEN 7 ELSE wakes END))")
+            "events.published_at <= ",
+            ago!("($1 * (1 << CASE WHEN events.wakes > 7 THEN 7 ELSE events.wakes END))")
         )
     };
 }
@@ -198,16 +238,19 @@ pub(super) async fn rewake(store: &Sql, after: Duration, limit: u32) -> Result<u
     let mut woken = 0;
     for statement in [
         concat!(
-            "UPDATE events SET published_at = NULL, wakes = wakes + 1 WHERE kind = 'run.queued' AND ",
+            "UPDATE events SET published_at = NULL, wakes = wakes + 1 WHERE position IN (SELECT events.position \
+             FROM runs JOIN events ON events.run_id = runs.id AND events.kind = 'run.queued' \
+             WHERE runs.status = 'queued' AND ",
             waited_long_enough!(),
-            " AND position IN (SELECT max(events.position) FROM runs JOIN events ON events.run_id = runs.id \
-             AND events.kind = 'run.queued' WHERE runs.status = 'queued' GROUP BY runs.id ORDER BY runs.id LIMIT $2)"
+            " AND NOT EXISTS (SELECT 1 FROM events AS later WHERE later.run_id = runs.id \
+             AND later.kind = 'run.queued' AND later.position > events.position) ORDER BY events.position LIMIT $2)"
         ),
         // The event of a decision has the decision's id.
         concat!(
-            "UPDATE events SET published_at = NULL, wakes = wakes + 1 WHERE kind = 'decision.made' AND ",
+            "UPDATE events SET published_at = NULL, wakes = wakes + 1 WHERE position IN (SELECT events.position \
+             FROM decisions JOIN events ON events.id = decisions.id WHERE decisions.status = 'pending' AND ",
             waited_long_enough!(),
-            " AND id IN (SELECT id FROM decisions WHERE status = 'pending' ORDER BY decided_at LIMIT $2)"
+            " ORDER BY events.position LIMIT $2)"
         ),
     ] {
         woken += sqlx::query(statement)
