@@ -203,9 +203,14 @@ mod tests {
     }
 
     #[test]
-    fn every_code_is_its_own() {
+    fn every_code_is_its_own_and_documented() {
         for (index, exit) in Exit::ALL.into_iter().enumerate() {
             assert_eq!(exit as usize, index);
+            let row = format!("| {index} | `{}` |", exit.as_str());
+            assert!(
+                include_str!("../../docs/cli.md").contains(&row),
+                "docs/cli.md lacks {row}"
+            );
         }
     }
 }

@@ -3,7 +3,6 @@
 mod authority;
 mod binding;
 mod cli;
-mod cli_decide;
 mod durability;
 mod executed_twice;
 mod http_tool;
