@@ -23,6 +23,7 @@ pub mod resume;
 pub mod worker;
 
 // The surfaces.
+pub mod cli;
 pub mod http;
 
 // What every room of the world may use.

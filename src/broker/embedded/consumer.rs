@@ -29,10 +29,14 @@ impl EmbeddedConsumer {
 #[async_trait]
 impl Consumer for EmbeddedConsumer {
     async fn next(&mut self) -> Option<Delivery> {
-        let slot = Arc::clone(&self.slots).acquire_owned().await.ok()?;
-        let mut job = self.queue.take().await?;
+        let slot = tokio::select! {
+            () = self.queue.closed() => return None,
+            slot = Arc::clone(&self.slots).acquire_owned() => slot.ok()?,
+        };
+        let job = self.queue.take().await?;
         Some(Delivery {
-            body: std::mem::take(&mut job.body),
+            // The receipt keeps its own: a dropped delivery goes back whole.
+            body: job.body.clone(),
             message_id: job.message_id.clone(),
             redeliveries: job.redeliveries,
             receipt: Box::new(EmbeddedReceipt {

@@ -118,6 +118,11 @@ impl Queue {
         self.closed.cancel();
     }
 
+    /// Waits for the close.
+    pub(super) async fn closed(&self) {
+        self.closed.cancelled().await;
+    }
+
     fn contents(&self) -> MutexGuard<'_, Contents> {
         // Each change above is complete before anything can panic.
         self.contents.lock().unwrap_or_else(PoisonError::into_inner)
