@@ -1,6 +1,6 @@
 //! Commands that a person may copy into a shell. Each word is quoted where a shell would not take it as it is.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::model::{RunId, TurnDigest, TurnOrdinal, Verdict};
 
@@ -11,10 +11,14 @@ pub struct Program {
 }
 
 impl Program {
-    /// Called by its plain name.
+    /// Called as this process was: by its path if a path was typed, else by its plain name.
     #[must_use]
-    pub fn named(config: Option<&Path>) -> Self {
-        Self::at(Path::new("countersign"), config)
+    pub fn as_called(config: Option<&Path>) -> Self {
+        let typed = std::env::args_os()
+            .next()
+            .map(PathBuf::from)
+            .filter(|path| path.components().count() > 1);
+        Self::at(typed.as_deref().unwrap_or(Path::new("countersign")), config)
     }
 
     /// Called by this path.

@@ -83,7 +83,8 @@ async fn apply(globals: &Globals, arguments: &ApplyArguments) -> anyhow::Result<
     let now = session.store.directory().await?;
     let wanted = written(file, &now);
     let changes = changes(&now, &wanted);
-    if !changes.is_empty() && !arguments.dry_run {
+    let applied = !changes.is_empty() && !arguments.dry_run;
+    if applied {
         let named = |sign: &str| {
             let of_sign = changes.iter().filter(|change| change.sign == sign);
             of_sign.map(|change| change.what.clone()).collect::<Vec<_>>()
@@ -95,13 +96,13 @@ async fn apply(globals: &Globals, arguments: &ApplyArguments) -> anyhow::Result<
         session.store.replace_directory(&wanted, &event).await?;
     }
     session.screen.answer(
-        || json!({ "applied": !arguments.dry_run, "changes": changes.iter().map(Change::form).collect::<Vec<Value>>() }),
-        |paint| applied(&changes, arguments.dry_run, paint),
+        || json!({ "applied": applied, "changes": changes.iter().map(Change::form).collect::<Vec<Value>>() }),
+        |paint| told(&changes, arguments.dry_run, paint),
     )?;
     Ok(Exit::Done)
 }
 
-fn applied(changes: &[Change], dry_run: bool, paint: Paint) -> String {
+fn told(changes: &[Change], dry_run: bool, paint: Paint) -> String {
     let mut text: String = changes
         .iter()
         .map(|change| format!("{}\n", change.line(paint)))

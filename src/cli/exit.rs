@@ -207,8 +207,15 @@ mod tests {
     }
 
     #[test]
-    fn every_code_is_its_own() {
+    fn every_code_is_its_own_and_documented() {
         let codes: std::collections::HashSet<_> = Exit::ALL.into_iter().map(|exit| exit as u8).collect();
         assert_eq!(codes.len(), Exit::ALL.len());
+        for exit in Exit::ALL {
+            let row = format!("| {} | `{}` |", exit as u8, exit.as_str());
+            assert!(
+                include_str!("../../docs/cli.md").contains(&row),
+                "docs/cli.md lacks {row}"
+            );
+        }
     }
 }

@@ -7,6 +7,7 @@ use serde_json::Value;
 use time::OffsetDateTime;
 
 use super::arguments::Globals;
+use super::copyable::Program;
 use super::exit::{Exit, Fault};
 use super::screen::Screen;
 use crate::catalogue::Catalogue;
@@ -27,8 +28,8 @@ pub struct Session {
     pub clock: Arc<dyn Clock>,
     /// Where the answer goes.
     pub screen: Screen,
-    /// The settings file that is used, if one is.
-    pub config: Option<PathBuf>,
+    /// How this program is called, for commands to be copied.
+    pub program: Program,
 }
 
 /// The settings, from the file that the options or the working folder name and from the environment.
@@ -101,13 +102,12 @@ impl Session {
         say_warnings();
         let settings = settings(globals)?;
         let Opened { store, ledger } = connect(&store_settings(&settings), migration).await?;
-        let (screen, config) = (globals.screen(), config_file(globals));
         Ok(Self {
             store,
             ledger,
             clock: Arc::new(SystemClock),
-            screen,
-            config,
+            screen: globals.screen(),
+            program: Program::as_called(config_file(globals).as_deref()),
         })
     }
 

@@ -27,7 +27,13 @@ pub(super) fn line(event: &Event, of_run: OfRun, paint: Paint) -> String {
     if let Some(actor) = &event.event.actor {
         parts.push(format!("by {actor}"));
     }
-    parts.extend(particulars(&event.event.data).map(|text| paint.dim(&text)));
+    // The decision is named where it is made; from there on the timeline tells whose it is.
+    let known = if event.event.kind == EventKind::DecisionMade {
+        ""
+    } else {
+        "decision_id"
+    };
+    parts.extend(particulars(&event.event.data, known).map(|text| paint.dim(&text)));
     parts.join("  ").trim_end().to_owned()
 }
 
@@ -46,12 +52,12 @@ fn style(kind: EventKind) -> Style {
     }
 }
 
-/// `name=value` for each particular; the one for people comes last and bare.
-fn particulars(data: &Value) -> Option<String> {
+/// `name=value` for each particular but the one that is known; the one for people comes last and bare.
+fn particulars(data: &Value, known: &str) -> Option<String> {
     let members = data.as_object()?;
     let mut words: Vec<String> = members
         .iter()
-        .filter(|(name, value)| *name != "message" && !says_nothing(value))
+        .filter(|(name, value)| *name != "message" && *name != known && !says_nothing(value))
         .map(|(name, value)| format!("{}={}", visible(name), value_of(value)))
         .collect();
     words.extend(

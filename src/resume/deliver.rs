@@ -14,7 +14,11 @@ pub(super) struct Delivered {
 
 /// Reads what the job names.
 pub(super) async fn deliver(path: &Path, run: RunId, decision: DecisionId) -> Result<Delivered, Stop> {
-    let unknown = || Stop::Unprocessable(format!("no_such_decision: decision {decision} of run {run} does not exist"));
+    let unknown = || {
+        Stop::Unprocessable(format!(
+            "no_such_decision: decision {decision} of run {run} does not exist"
+        ))
+    };
     let decision = path
         .store
         .decision(decision)

@@ -14,7 +14,9 @@ use crate::store::{ClaimRequest, ClaimScope, Guarded};
 pub(super) async fn start(path: &Path, run: RunId, taken: &dyn Taken) -> Disposition {
     let journey = async {
         if path.store.run(run).await?.is_none() {
-            return Err(Stop::Unprocessable(format!("no_such_run: run {run} does not exist")));
+            return Err(Stop::Unprocessable(format!(
+                "no_such_run: run {run} does not exist"
+            )));
         }
         let mut scope = claim(path, run).await?;
         let segment = match prepare(path, &mut *scope).await? {

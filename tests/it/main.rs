@@ -7,7 +7,6 @@ mod broker_embedded;
 mod broker_suite;
 mod chaos_proxy;
 mod cli;
-mod cli_decide;
 mod documents;
 mod durability;
 mod eventually;

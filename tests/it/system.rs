@@ -447,11 +447,19 @@ impl System {
         match self.kind {
             Kind::Embedded => {
                 let mut connection = sqlx::SqliteConnection::connect(&self.url).await.unwrap();
-                sqlx::query_scalar(query).bind(run.to_string()).fetch_one(&mut connection).await.unwrap()
+                sqlx::query_scalar(query)
+                    .bind(run.to_string())
+                    .fetch_one(&mut connection)
+                    .await
+                    .unwrap()
             }
             Kind::Real => {
                 let mut connection = sqlx::PgConnection::connect(&self.url).await.unwrap();
-                sqlx::query_scalar(query).bind(run.to_string()).fetch_one(&mut connection).await.unwrap()
+                sqlx::query_scalar(query)
+                    .bind(run.to_string())
+                    .fetch_one(&mut connection)
+                    .await
+                    .unwrap()
             }
         }
     }

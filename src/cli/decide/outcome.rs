@@ -8,13 +8,12 @@ use tokio::time::{Instant, sleep};
 
 use super::advice::{advice, name_of};
 use crate::cli::card::Extent;
-use crate::cli::copyable::Program;
 use crate::cli::exit::Exit;
 use crate::cli::forms;
 use crate::cli::paint::{Paint, Style};
-use crate::cli::runs::{View, view};
+use crate::cli::runs::{View, calls, view};
 use crate::cli::session::Session;
-use crate::model::{Decision, DecisionStatus, EventKind, RunStatus, Verdict, visible};
+use crate::model::{CallRecord, Decision, DecisionStatus, EventKind, RunStatus, Verdict, visible};
 use crate::store::StoreError;
 
 /// How often the store is asked.
@@ -29,11 +28,10 @@ pub(super) fn recorded(session: &Session, decision: &Decision) -> anyhow::Result
     session.screen.answer(
         || json!({ "decision": forms::decision(decision), "outcome": "pending", "refusal": null }),
         |paint| {
-            let program = Program::named(session.config.as_deref());
             format!(
                 "Decision {} is recorded. A worker takes it from here.\n{}\n",
                 decision.id,
-                paint.dim(&program.with(&format!("runs show {}", decision.run)))
+                paint.dim(&session.program.with(&format!("runs show {}", decision.run)))
             )
         },
     )?;
@@ -48,9 +46,14 @@ pub(super) async fn wait(session: &Session, decision: Decision, patience: Durati
         decision.id
     );
     let (decision, view) = watch(session, decision, until).await.context(recorded)?;
+    let calls = match (&decision.status, decision.turn) {
+        (DecisionStatus::Standing, Some(turn)) => session.store.calls(decision.run, Some(turn)).await?,
+        _ => Vec::new(),
+    };
     let told = Told {
         refusal: refusal(session, &decision).await?,
         decision,
+        calls,
         view,
     };
     session
@@ -125,6 +128,8 @@ async fn untold(session: &Session, decision: &Decision, code: &str) -> Result<Va
 /// A decision, what became of it, and the run.
 struct Told {
     decision: Decision,
+    /// The calls of its turn, if it stands.
+    calls: Vec<CallRecord>,
     refusal: Option<Value>,
     view: View,
 }
@@ -160,6 +165,7 @@ impl Told {
             "decision": forms::decision(&self.decision),
             "outcome": self.decision.status.as_str(),
             "refusal": refusal,
+            "calls": self.calls.iter().map(forms::call).collect::<Vec<Value>>(),
             "run": forms::run(&self.view.run),
             "waiting": self.view.waiting_form(),
             "answer": self.view.answer,
@@ -183,17 +189,19 @@ impl Told {
     }
 
     fn stands(&self, paint: Paint) -> String {
+        let (actor, owner) = (&self.decision.actor, &self.view.run.owner);
         let (style, done) = match self.decision.verdict {
-            Verdict::Approve => (Style::Green, "Approved: the calls are cleared to run"),
-            Verdict::Deny => (Style::Yellow, "Denied: none of the calls was executed"),
+            Verdict::Approve => (Style::Green, format!("Approved by {actor}, to run as {owner}.")),
+            Verdict::Deny => (
+                Style::Yellow,
+                format!("Denied by {actor}: none of the calls was executed."),
+            ),
         };
-        format!(
-            "{}\n",
-            paint.apply(
-                style,
-                &format!("{done}. The decision of {} stands.", self.decision.actor)
-            )
-        )
+        let mut text = format!("{}\n", paint.apply(style, &done));
+        if self.decision.verdict == Verdict::Approve {
+            text.push_str(&calls(&self.calls, paint));
+        }
+        text
     }
 
     fn refused(&self, code: &str, paint: Paint) -> String {
@@ -217,8 +225,7 @@ impl Told {
     }
 
     fn pending(&self, session: &Session, paint: Paint) -> String {
-        let program = Program::named(session.config.as_deref());
-        let revoke = program.with(&format!(
+        let revoke = session.program.with(&format!(
             "decide revoke {} --as {}",
             self.decision.id, self.decision.actor
         ));

@@ -13,7 +13,7 @@ use super::paint::Style;
 use super::session::Session;
 use crate::model::RunStatus;
 
-pub(super) use show::{View, view};
+pub(super) use show::{View, calls, view};
 
 /// What can be done with runs.
 #[derive(Debug, Subcommand)]

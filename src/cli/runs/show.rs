@@ -7,7 +7,6 @@ use time::OffsetDateTime;
 
 use super::style_of;
 use crate::cli::card::{Extent, Surroundings, card};
-use crate::cli::copyable::Program;
 use crate::cli::exit::Exit;
 use crate::cli::forms;
 use crate::cli::layout::{Cell, Table};
@@ -106,12 +105,13 @@ impl View {
             now: session.now(),
             extent,
         };
-        let program = Program::named(session.config.as_deref());
         let digest = turn.digest();
         let mut text = card(turn, around, paint);
         text.push_str(&format!("\n{}\n", paint.dim("decide it, as yourself:")));
         for verdict in [Verdict::Approve, Verdict::Deny] {
-            let command = program.decide(verdict, self.run.id, turn.ordinal, &digest, "user:YOU");
+            let command = session
+                .program
+                .decide(verdict, self.run.id, turn.ordinal, &digest, "user:YOU");
             text.push_str(&format!("  {}\n", paint.apply(Style::Cyan, &command)));
         }
         Some(text)
@@ -247,7 +247,8 @@ fn decisions(decisions: &[Decision], now: OffsetDateTime, paint: Paint) -> Strin
     table.render(paint)
 }
 
-fn calls(calls: &[CallRecord], paint: Paint) -> String {
+/// The calls of a turn and what came of each.
+pub(in crate::cli) fn calls(calls: &[CallRecord], paint: Paint) -> String {
     let mut table = Table::with_headings(["TURN", "CALL", "TOOL", "STATUS", "RESULT"]);
     for call in calls {
         let style = match call.status {

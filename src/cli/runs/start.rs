@@ -8,7 +8,6 @@ use serde_json::json;
 
 use crate::catalogue::nearest;
 use crate::cli::arguments::actor;
-use crate::cli::copyable::Program;
 use crate::cli::exit::{Exit, Fault};
 use crate::cli::session::Session;
 use crate::cli::{forms, input};
@@ -93,12 +92,11 @@ pub(super) async fn run(session: &Session, arguments: &StartArguments) -> anyhow
     session.screen.answer(
         || json!({ "run": forms::run(&run) }),
         |paint| {
-            let program = Program::named(session.config.as_deref());
             format!(
                 "Run {} is queued.\n{} {}\n",
                 paint.bold(&run.id.to_string()),
                 paint.dim("follow it:"),
-                program.with(&format!("events follow {}", run.id))
+                session.program.with(&format!("events follow {}", run.id))
             )
         },
     )?;

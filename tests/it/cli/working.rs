@@ -1,6 +1,6 @@
 //! Decisions by the command line on a system that works: what it says of what became of them, and how it ends.
 
-use crate::cli::{Program, Said};
+use super::{Program, Said};
 use crate::system::{System, Waiting, eventually, on_both};
 
 async fn decide(system: &System, verdict: &str, waiting: &Waiting, actor: &str, more: &[&str]) -> Said {
@@ -37,6 +37,7 @@ on_both! {
         let said = decide(&system, "approve", &waiting, "user:ada", &["--json"]).await.ended(0);
         assert_eq!(said.json()["outcome"], "standing");
         assert_eq!(said.json()["run"]["status"], "completed");
+        assert_eq!(said.json()["calls"][0]["status"], "succeeded");
         assert_eq!(system.called().await, ["refund"]);
 
         let said = decide(&system, "approve", &waiting, "user:ada", &[]).await.ended(0);
@@ -54,7 +55,7 @@ on_both! {
         let working = system.start();
         let waiting = system.waiting("support", &[("c1", "refund", "{}")]).await;
         let said = decide(&system, "deny", &waiting, "user:gina", &["--comment", "too much"]).await.ended(0);
-        assert!(said.out.starts_with("Denied: none of the calls was executed."), "{}", said.out);
+        assert!(said.out.starts_with("Denied by user:gina: none of the calls was executed.\n"), "{}", said.out);
         assert!(said.out.contains(" is completed\n"), "{}", said.out);
         assert!(system.called().await.is_empty());
         working.end().await;
