@@ -71,7 +71,7 @@ pub enum ConnectError {
 
 enum Target {
     Postgres(Box<PgConnectOptions>),
-    Sqlite(SqliteConnectOptions),
+    Sqlite(Box<SqliteConnectOptions>),
 }
 
 fn target(url: &str) -> Result<Target, ConnectError> {
@@ -84,9 +84,9 @@ fn target(url: &str) -> Result<Target, ConnectError> {
                 .application_name("countersign");
             Ok(Target::Postgres(Box::new(options)))
         }
-        Some("sqlite") => Ok(Target::Sqlite(
+        Some("sqlite") => Ok(Target::Sqlite(Box::new(
             SqliteConnectOptions::from_str(url).map_err(wrong)?,
-        )),
+        ))),
         _ => Err(ConnectError::Misconfigured(
             "`database.url` must begin with `postgres://` or `sqlite://`".to_owned(),
         )),
@@ -133,7 +133,7 @@ pub async fn connect(settings: &StoreSettings, migration: Migration) -> Result<O
                     "the folder of the database file {place} does not exist; create it first"
                 )));
             }
-            let store = SqliteStore::new(options, settings.max_connections, Duration::from_secs(30));
+            let store = SqliteStore::new(*options, settings.max_connections, Duration::from_secs(30));
             reach(&place, settings.connect_timeout, || async {
                 store.pool().acquire().await.map(drop)
             })
