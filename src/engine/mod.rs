@@ -92,8 +92,10 @@ pub enum Halt {
     LeaseLost,
     /// Somebody asked for the run to be cancelled.
     Cancelled(Actor),
-    /// This process stops.
+    /// This process stops, and nothing is under way.
     Stopping,
+    /// This process stops while a call is under way: only the lease can tell how it ended.
+    UnderWay,
     /// What has happened could not be made durable, and waiting does not help.
     NotDurable(String),
 }
@@ -159,6 +161,10 @@ pub enum End {
     Suspended(Turn),
     /// It cannot go on.
     Failed(Failure),
+    /// Somebody asked for it to be cancelled.
+    Cancelled(Actor),
+    /// This process stops between two steps: another is to go on.
+    Released,
 }
 
 /// Goes on with a run until it ends, needs a decision, or must be let go.
@@ -170,70 +176,75 @@ pub async fn go_on(engine: &Engine, world: &mut dyn World, segment: Segment) -> 
         at,
         run,
         mut state,
-        mut next,
+        next,
     } = segment;
-    let mut unsaved = Progress::default();
-    let configuration = match at.configuration(&run.configuration) {
-        Ok(configuration) => configuration.clone(),
-        Err(gone) => return Ok(failed(FailureCode::ConfigurationGone, gone.to_string(), unsaved)),
+    let mut rest = Progress::default();
+    let how = match at.configuration(&run.configuration) {
+        Err(gone) => Ok(End::Failed(Failure::new(
+            FailureCode::ConfigurationGone,
+            gone.to_string(),
+        ))),
+        Ok(configuration) => {
+            let place = Place {
+                engine,
+                at: &at,
+                configuration,
+                run: &run,
+            };
+            advance(&place, world, next, &mut state, &mut rest).await
+        }
     };
-    let place = Place {
-        engine,
-        at: &at,
-        configuration: &configuration,
-        run: &run,
+    let how = match how {
+        Ok(end) => end,
+        // Between two steps nothing is under way: what was done is kept, and the run is ended or handed on.
+        Err(Halt::Cancelled(by)) => End::Cancelled(by),
+        Err(Halt::Stopping) => End::Released,
+        Err(halt) => return Err(halt),
     };
+    rest.state = Some(state);
+    Ok(Ended { how, rest })
+}
+
+/// The loop: a cleared turn, the model, its answer.
+async fn advance(
+    place: &Place<'_>,
+    world: &mut dyn World,
+    mut next: Next,
+    state: &mut RunState,
+    unsaved: &mut Progress,
+) -> Result<End, Halt> {
     loop {
         match next {
             Next::Turn(cleared, journal) => {
-                if let Err(failure) =
-                    turn::execute(&place, world, &cleared, journal, &mut state, &mut unsaved).await?
-                {
-                    return Ok(Ended {
-                        how: End::Failed(failure),
-                        rest: unsaved,
-                    });
+                let executed = turn::execute(place, world, &cleared, journal, state, unsaved).await?;
+                if let Err(failure) = executed {
+                    return Ok(End::Failed(failure));
                 }
             }
             Next::Model => {}
-            Next::Undecided(turn) => return Ok(suspended(turn, state, unsaved)),
+            Next::Undecided(turn) => return Ok(End::Suspended(turn)),
         }
         world.check().await?;
-        let turn = match ask::ask(&place, world, &mut state).await? {
-            Err(failure) => {
-                return Ok(Ended {
-                    how: End::Failed(failure),
-                    rest: with_state(unsaved, state),
-                });
-            }
-            Ok(None) => {
-                return Ok(Ended {
-                    how: End::Completed,
-                    rest: with_state(unsaved, state),
-                });
-            }
+        let turn = match ask::ask(place, world, state).await? {
+            Err(failure) => return Ok(End::Failed(failure)),
+            Ok(None) => return Ok(End::Completed),
             Ok(Some(turn)) => turn,
         };
-        next = match screen(&at, run.id, turn, &state.denied) {
-            Screened::NeedsApproval(turn) => return Ok(suspended(turn, state, unsaved)),
+        next = match screen(place.at, place.run.id, turn, &state.denied) {
+            Screened::NeedsApproval(turn) => return Ok(End::Suspended(turn)),
             Screened::Unattended(cleared) => {
-                let journal = turn::journal(&at, &cleared);
+                let journal = turn::journal(place.at, &cleared);
                 unsaved.calls.extend(journal.iter().cloned());
                 unsaved.state = Some(state.clone());
-                world.save(std::mem::take(&mut unsaved)).await?;
+                world.save(std::mem::take(unsaved)).await?;
                 Next::Turn(cleared, journal)
             }
-            Screened::DeniedBefore(cleared) => match turn::count_repeats(&mut state, cleared.turn()) {
+            Screened::DeniedBefore(cleared) => match turn::count_repeats(state, cleared.turn()) {
                 Ok(()) => {
-                    let journal = turn::journal(&at, &cleared);
+                    let journal = turn::journal(place.at, &cleared);
                     Next::Turn(cleared, journal)
                 }
-                Err(failure) => {
-                    return Ok(Ended {
-                        how: End::Failed(failure),
-                        rest: with_state(unsaved, state),
-                    });
-                }
+                Err(failure) => return Ok(End::Failed(failure)),
             },
         };
     }
@@ -245,23 +256,4 @@ struct Place<'p> {
     at: &'p Catalogued,
     configuration: &'p crate::catalogue::Configuration,
     run: &'p Run,
-}
-
-fn with_state(mut progress: Progress, state: RunState) -> Progress {
-    progress.state = Some(state);
-    progress
-}
-
-fn suspended(turn: Turn, state: RunState, unsaved: Progress) -> Ended {
-    Ended {
-        how: End::Suspended(turn),
-        rest: with_state(unsaved, state),
-    }
-}
-
-fn failed(code: FailureCode, detail: String, unsaved: Progress) -> Ended {
-    Ended {
-        how: End::Failed(Failure::new(code, detail)),
-        rest: unsaved,
-    }
 }

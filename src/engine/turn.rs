@@ -220,7 +220,10 @@ async fn make(
     });
     let end = tokio::select! {
         end = making => end,
-        halt = world.abandoned() => return Err(halt),
+        halt = world.abandoned() => return Err(match halt {
+            Halt::Stopping => Halt::UnderWay,
+            halt => halt,
+        }),
     };
     Ok(match end {
         CallEnd::Succeeded(text) | CallEnd::Failed(text) if text.len() > limit => {

@@ -3,7 +3,7 @@
 use super::claim::Leased;
 use super::world::LeasedWorld;
 use super::{Path, Stop};
-use crate::engine::{self, Ended, Halt};
+use crate::engine::{self, Ended};
 use crate::gate::Catalogued;
 use crate::model::Run;
 
@@ -12,7 +12,7 @@ pub(super) struct Finished {
     pub(super) world: LeasedWorld,
     pub(super) run: Run,
     pub(super) at: Catalogued,
-    pub(super) how: Result<Ended, crate::model::Actor>,
+    pub(super) ended: Ended,
 }
 
 /// Runs a segment to its end.
@@ -20,19 +20,13 @@ pub(super) async fn run(path: &Path, leased: Leased) -> Result<Finished, Stop> {
     let Leased { segment, lease } = leased;
     let (run, at) = (segment.run.clone(), segment.at.clone());
     let mut world = LeasedWorld::enter(path, run.id, run.owner.clone(), lease);
-    match engine::go_on(&path.engine, &mut world, segment).await {
-        Ok(ended) => Ok(Finished {
-            world,
-            run,
-            at,
-            how: Ok(ended),
-        }),
-        Err(Halt::Cancelled(by)) => Ok(Finished {
-            world,
-            run,
-            at,
-            how: Err(by),
-        }),
-        Err(halt) => Err(Stop::LetGo(halt)),
-    }
+    let ended = engine::go_on(&path.engine, &mut world, segment)
+        .await
+        .map_err(Stop::LetGo)?;
+    Ok(Finished {
+        world,
+        run,
+        at,
+        ended,
+    })
 }

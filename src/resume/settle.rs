@@ -75,33 +75,31 @@ pub(super) async fn settle(path: &Path, finished: Finished) -> Result<(), Stop> 
         mut world,
         run,
         at,
-        how,
+        ended: Ended { how, rest },
     } = finished;
-    let by = how.as_ref().err().cloned();
-    let (rest, end, kind, data) = match how {
-        Err(_) => (
-            crate::engine::Progress::default(),
-            store::End::Cancel,
-            EventKind::RunCancelled,
-            json!({}),
+    let (end, by, kind, data) = match how {
+        End::Completed => (store::End::Complete, None, EventKind::RunCompleted, json!({})),
+        End::Suspended(turn) => {
+            let deadline = deadline(path, &at, &run);
+            let data = announced(&turn, &at, deadline);
+            (
+                store::End::Suspend { deadline },
+                None,
+                EventKind::RunWaiting,
+                data,
+            )
+        }
+        End::Failed(failure) => {
+            let data = tell::failed(&failure);
+            (store::End::Fail(failure), None, EventKind::RunFailed, data)
+        }
+        End::Cancelled(by) => (store::End::Cancel, Some(by), EventKind::RunCancelled, json!({})),
+        End::Released => (
+            store::End::Release,
+            None,
+            EventKind::RunQueued,
+            json!({ "released": true }),
         ),
-        Ok(Ended { how, rest }) => match how {
-            End::Completed => (rest, store::End::Complete, EventKind::RunCompleted, json!({})),
-            End::Suspended(turn) => {
-                let deadline = deadline(path, &at, &run);
-                let data = announced(&turn, &at, deadline);
-                (
-                    rest,
-                    store::End::Suspend { deadline },
-                    EventKind::RunWaiting,
-                    data,
-                )
-            }
-            End::Failed(failure) => {
-                let data = tell::failed(&failure);
-                (rest, store::End::Fail(failure), EventKind::RunFailed, data)
-            }
-        },
     };
     tracing::info!(run = %run.id, event = kind.as_str(), code = data["code"].as_str(), "the segment ended");
     let mut step = world.step_of(rest);

@@ -18,8 +18,8 @@ pub struct Published {
 pub enum Listener {
     Embedded(broadcast::Receiver<EmbeddedEvent>),
     Rabbit {
-        consumer: lapin::Consumer,
-        _connection: lapin::Connection,
+        consumer: Box<lapin::Consumer>,
+        _connection: Box<lapin::Connection>,
     },
 }
 
@@ -65,8 +65,8 @@ impl Listener {
             .await
             .unwrap();
         Self::Rabbit {
-            consumer,
-            _connection: connection,
+            consumer: Box::new(consumer),
+            _connection: Box::new(connection),
         }
     }
 

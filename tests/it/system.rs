@@ -114,6 +114,10 @@ pub struct System {
 }
 
 /// What `DATABASE_URL` or `AMQP_URL` holds.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the runner of the tests tells where the services are"
+)]
 pub fn service(variable: &str) -> String {
     std::env::var(variable)
         .unwrap_or_else(|_| panic!("{variable} is not set: run the tests through tests/run"))
