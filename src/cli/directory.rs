@@ -46,7 +46,7 @@ pub struct ApplyArguments {
 /// What `directory disable` and `directory enable` take.
 #[derive(Debug, Args)]
 pub struct SwitchArguments {
-    /// Whom: user:<id> or service:<id>.
+    /// Whom: user:ID or service:ID.
     #[arg(value_parser = actor)]
     actor: Actor,
     /// Who does it, for the record.

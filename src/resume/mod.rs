@@ -1,6 +1,6 @@
 //! The path of a job: deliver → look → claim → bind → permit → record → run → settle or hand back.
 //!
-//! [`resume`] is the whole sequence on one screen; everything else serves it. It ends in a [`Disposition`], never in an
+//! `resume` is the whole sequence on one screen; everything else serves it. It ends in a [`Disposition`], never in an
 //! error: the set of ends is closed. The room knows nothing of brokers: it is told how to acknowledge, and does so as
 //! soon as the claim is durable, since from then on the lease and not the message keeps the run from being lost.
 

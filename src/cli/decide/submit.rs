@@ -22,7 +22,7 @@ pub struct SubmitArguments {
     /// {"verdict":"approve"|"deny","turn":1,"digest":"sha256:…","comment":"…"}, the comment optional.
     #[arg(long, value_name = "FILE")]
     file: PathBuf,
-    /// Who decides: user:<id> or service:<id>.
+    /// Who decides: user:ID or service:ID.
     #[arg(long = "as", value_name = "ACTOR", value_parser = actor)]
     actor: Actor,
     #[command(flatten)]

@@ -20,7 +20,7 @@ pub struct VerdictArguments {
     /// The digest of its calls, as `runs show` prints it.
     #[arg(long, value_parser = digest)]
     digest: TurnDigest,
-    /// Who decides: user:<id> or service:<id>.
+    /// Who decides: user:ID or service:ID.
     #[arg(long = "as", value_name = "ACTOR", value_parser = actor)]
     actor: Actor,
     /// Why; the model is given the comment of a denial.

@@ -27,7 +27,7 @@ pub struct StartArguments {
     /// The configuration to run under, as the catalogue names it.
     #[arg(long, value_name = "NAME")]
     configuration: String,
-    /// The owner, as whom everything executes: user:<id> or service:<id>.
+    /// The owner, as whom everything executes: user:ID or service:ID.
     #[arg(long = "as", value_name = "OWNER", value_parser = actor)]
     owner: Actor,
     /// The user's message; `-` reads it from standard input.
