@@ -1,12 +1,15 @@
 //! Claim and the three gates: one transaction, from the guarded update to the commit after which the run is this
 //! worker's, the approval is recorded, and the first write is fenced.
 
+use std::time::Duration;
+
 use super::deliver::Delivered;
 use super::{EventMint, Path, Stop, tell};
 use crate::engine::{self, Next, Segment, call_started};
 use crate::gate::{Catalogued, Claim, Clearance, Cleared, NotBound, Recording, Refusal};
 use crate::identity::resolve;
-use crate::model::{CallRecord, CallStatus, CorruptState, Lease, Principal, RunState, RunStatus};
+use crate::model::{CallRecord, CallStatus, CorruptState, Lease, Principal, RunId, RunState, RunStatus};
+use crate::retry::Pauses;
 use crate::store::{ClaimRequest, ClaimScope, Guarded, StoreError};
 
 /// A segment and the right to run it.
@@ -128,7 +131,8 @@ pub(super) async fn commit(
         }
         Clearance::DeniedBefore | Clearance::Unattended | Clearance::Continued => {}
     }
-    match scope.commit(Some(job.decision.id), &journal).await? {
+    let committed = scope.commit(Some(job.decision.id), &journal).await;
+    match certain(path, committed, claimed.run.id, &claimed.lease).await? {
         Guarded::Lost => Err(Stop::Lost),
         Guarded::Done => Ok(Leased {
             segment: Segment {
@@ -140,6 +144,34 @@ pub(super) async fn commit(
             lease: claimed.lease,
         }),
     }
+}
+
+/// A commit whose answer was lost may have happened, and the run would then wait for its lease to run out with nothing under
+/// way. So the database is asked, for as long as it takes, whether the run is this worker's.
+pub(super) async fn certain(
+    path: &Path,
+    committed: Result<Guarded, StoreError>,
+    run: RunId,
+    lease: &Lease,
+) -> Result<Guarded, StoreError> {
+    let mut error = match committed {
+        Err(error) if error.is_transient() => error,
+        known => return known,
+    };
+    let mut pauses = Pauses::new(Duration::from_millis(100), Duration::from_secs(5));
+    while !path.stopping.is_cancelled() {
+        match path.store.run(run).await {
+            Ok(Some(run)) if run.epoch == lease.epoch && run.claimed_by.as_ref() == Some(&lease.holder) => {
+                return Ok(Guarded::Done);
+            }
+            // It did not happen, or it did and somebody else has the run by now.
+            Ok(_) => return Err(error),
+            Err(again) if again.is_transient() => error = again,
+            Err(again) => return Err(again),
+        }
+        tokio::time::sleep(pauses.next_pause()).await;
+    }
+    Err(error)
 }
 
 /// An approved turn that begins with a write has its fence set with the claim.

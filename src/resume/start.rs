@@ -1,7 +1,7 @@
 //! Start: a queued run, for the first time or again after its worker was lost. No decision is taken here; a turn
 //! that is found pending runs only if the journal shows that it was cleared.
 
-use super::claim::Leased;
+use super::claim::{Leased, certain};
 use super::{Disposition, Path, Stop, Taken, run, settle};
 use crate::engine::{Next, Segment};
 use crate::gate::Cleared;
@@ -24,7 +24,8 @@ pub(super) async fn start(path: &Path, run: RunId, taken: &dyn Taken) -> Disposi
             Err(failure) => return settle::fail(path, scope, None, &failure).await,
         };
         let lease = scope.claimed().lease.clone();
-        if scope.commit(None, &[]).await? == Guarded::Lost {
+        let committed = scope.commit(None, &[]).await;
+        if certain(path, committed, run, &lease).await? == Guarded::Lost {
             return Err(Stop::Done("another worker was first"));
         }
         taken.acknowledge().await;

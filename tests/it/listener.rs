@@ -143,3 +143,16 @@ pub async fn purge(queue: &str) {
         .unwrap();
     assert_eq!(purged, 1, "the job was in the queue");
 }
+
+/// How many messages a queue of RabbitMQ holds.
+pub async fn depth(queue: &str) -> u32 {
+    let (_connection, channel) = channel().await;
+    let options = lapin::options::QueueDeclareOptions {
+        passive: true,
+        ..lapin::options::QueueDeclareOptions::default()
+    };
+    let declared = channel
+        .queue_declare(queue.into(), options, lapin::types::FieldTable::default())
+        .await;
+    declared.unwrap().message_count()
+}

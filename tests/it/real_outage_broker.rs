@@ -63,6 +63,18 @@ async fn consuming(bench: &RealBench, prefetch: u16) -> Box<dyn Consumer> {
     consumer
 }
 
+/// Works jobs off until this one came.
+async fn until_job(consumer: &mut dyn Consumer, body: &str) {
+    loop {
+        let delivery = next(consumer).await;
+        let found = delivery.body == body.as_bytes();
+        delivery.acknowledge().await;
+        if found {
+            return;
+        }
+    }
+}
+
 /// Publishes as the relay does: what is not confirmed is sent again, under its id, until all of it is.
 async fn publish_stubbornly(broker: &dyn Broker, mut messages: Vec<Outgoing>) {
     let deadline = Instant::now() + RESTARTED;
@@ -162,7 +174,8 @@ async fn swallowed(mode: Mode) {
     proxy.set(Mode::Pass);
     // The other connection may be a moment behind in noticing.
     publish_stubbornly(&*bench.broker, vec![job("after")]).await;
-    assert_eq!(next(&mut *consumer).await.body, b"after");
+    // The first job may come again: the link may have swallowed its acknowledgement.
+    until_job(&mut *consumer, "after").await;
     until_health(&bench.broker, PATIENCE, up).await;
     bench.finish().await;
 }

@@ -4,13 +4,15 @@
 //! that has published, and acknowledgements would be stuck behind.
 
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use futures_util::{Stream, StreamExt as _};
 use lapin::Event;
 use lapin::options::ConfirmSelectOptions;
 use tokio::sync::watch;
+use tokio::time::Instant;
 use tracing::{info, warn};
 
 use super::board::Part;
@@ -30,7 +32,15 @@ pub(super) struct Outlet {
     broken: watch::Sender<Option<Failure>>,
     /// Confirms are outstanding that nobody waits for any more.
     doubtful: AtomicBool,
+    /// Since when messages reach no queue.
+    missing_since: Mutex<Option<Instant>>,
 }
+
+/// How long a deleted queue is left to its consumers. A queue that is there again before the broker has told them is
+/// taken by it for the old one: their channels then drop what the new queue delivers, without a word.
+const LEFT_TO_CONSUMERS: Duration = Duration::from_secs(3);
+/// A queue that is missing for the second time in so long is missing anew.
+const ONE_EPISODE: Duration = Duration::from_secs(30);
 
 impl Outlet {
     /// A link in confirm mode.
@@ -47,7 +57,19 @@ impl Outlet {
             blocked: watch::Sender::new(None),
             broken: watch::Sender::new(None),
             doubtful: AtomicBool::new(false),
+            missing_since: Mutex::new(None),
         }
+    }
+
+    /// A message has reached no queue. Whether that has lasted so long that nobody else will declare it again.
+    pub(super) fn is_still_missing(&self) -> bool {
+        let mut since = self.missing_since.lock().unwrap_or_else(PoisonError::into_inner);
+        let lasted = since.map_or(ONE_EPISODE, |since| since.elapsed());
+        if lasted >= ONE_EPISODE {
+            *since = Some(Instant::now());
+            return false;
+        }
+        lasted >= LEFT_TO_CONSUMERS
     }
 
     /// Why the broker takes nothing now, if it does not; changes can be awaited.

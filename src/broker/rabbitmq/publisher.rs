@@ -120,13 +120,13 @@ impl Publisher {
             outlet.give_up(Failure::in_use(&error));
         } else if sent.timed_out {
             outlet.doubt();
-        } else if sent.results.contains(&Err(PublishError::Unroutable)) {
+        } else if sent.results.contains(&Err(PublishError::Unroutable)) && outlet.is_still_missing() {
             self.declare_again(outlet).await;
         }
         sent.results
     }
 
-    /// A queue is missing that we declared: somebody deleted it. Declared again, so that the next attempt arrives.
+    /// A queue is missing that we declared: somebody deleted it. Its consumers declare it again; where there are none, we do.
     async fn declare_again(&self, outlet: &Outlet) {
         warn!("a message reached no queue; the topology is declared again");
         // On a channel of its own: a refused declaration closes its channel.
