@@ -124,7 +124,7 @@ pub fn service(variable: &str) -> String {
 }
 
 /// A statement on the service's own database.
-async fn administrate(statement: String) {
+pub async fn administrate(statement: String) {
     use sqlx::Connection as _;
     let mut connection = sqlx::PgConnection::connect(&service("DATABASE_URL"))
         .await

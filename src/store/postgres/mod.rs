@@ -36,6 +36,12 @@ macro_rules! ago {
         )
     };
 }
+/// Holds the row until the transaction ends.
+macro_rules! lock_row {
+    () => {
+        " FOR UPDATE"
+    };
+}
 /// Takes the rows that nobody else has taken.
 macro_rules! skip_locked {
     ($of:literal) => {

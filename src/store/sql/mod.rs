@@ -1,6 +1,6 @@
 //! The verbs in SQL, one source for both databases: this folder is compiled once under `postgres` and once
 //! under `sqlite`, against the driver and the dialect that stand beside it there. Statements that both databases
-//! take are written once; what differs comes from the dialect's macros (`now!`, `ahead!`, `ago!`, `skip_locked!`).
+//! take are written once; what differs comes from the dialect's macros (`now!`, `ahead!`, `ago!`, `lock_row!`, `skip_locked!`).
 
 mod catalogue;
 mod claim;

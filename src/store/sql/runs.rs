@@ -115,40 +115,46 @@ pub(super) async fn calls(
 
 pub(super) async fn cancel(store: &Sql, run: RunId, by: &Actor, event: &NewEvent) -> Result<Cancelled> {
     let mut tx = Tx::begin(store).await.map_err(failed)?;
-    let ended = sqlx::query(concat!(
-        "UPDATE runs SET status = 'cancelled', updated_at = ",
-        now!(),
-        " WHERE id = $1 AND status IN ('queued', 'waiting_for_approval')"
+    // Locked, so that what is read is what is changed, though a worker may be about to end or to lose the run.
+    let row = sqlx::query(concat!(
+        "SELECT ",
+        run_columns!(),
+        " FROM runs WHERE id = $1",
+        lock_row!()
     ))
     .bind(Key(run.uuid()))
-    .execute(tx.connection())
+    .fetch_optional(tx.connection())
     .await
-    .map_err(failed)?
-    .rows_affected();
-    if ended == 1 {
-        events::insert(tx.connection(), std::slice::from_ref(event)).await?;
-        tx.commit().await.map_err(failed)?;
-        store.bell.notify_one();
-        return Ok(Cancelled::Now);
-    }
-    let marked = sqlx::query("UPDATE runs SET cancel_requested_by = $2 WHERE id = $1 AND status = 'running'")
-        .bind(Key(run.uuid()))
-        .bind(by.to_string())
-        .execute(tx.connection())
-        .await
-        .map_err(failed)?
-        .rows_affected();
-    if marked == 1 {
-        tx.commit().await.map_err(failed)?;
-        return Ok(Cancelled::Requested);
-    }
-    let row = sqlx::query(concat!("SELECT ", run_columns!(), " FROM runs WHERE id = $1"))
-        .bind(Key(run.uuid()))
-        .fetch_optional(tx.connection())
-        .await
-        .map_err(failed)?;
-    match row.as_ref().map(run_of).transpose()? {
-        Some(run) => Ok(Cancelled::TooLate(run.status)),
-        None => Ok(Cancelled::NoSuchRun),
-    }
+    .map_err(failed)?;
+    let Some(row) = row else {
+        return Ok(Cancelled::NoSuchRun);
+    };
+    let cancelled = match run_of(&row)?.status {
+        RunStatus::Queued | RunStatus::WaitingForApproval => {
+            sqlx::query(concat!(
+                "UPDATE runs SET status = 'cancelled', updated_at = ",
+                now!(),
+                " WHERE id = $1"
+            ))
+            .bind(Key(run.uuid()))
+            .execute(tx.connection())
+            .await
+            .map_err(failed)?;
+            events::insert(tx.connection(), std::slice::from_ref(event)).await?;
+            Cancelled::Now
+        }
+        RunStatus::Running => {
+            sqlx::query("UPDATE runs SET cancel_requested_by = $2 WHERE id = $1")
+                .bind(Key(run.uuid()))
+                .bind(by.to_string())
+                .execute(tx.connection())
+                .await
+                .map_err(failed)?;
+            Cancelled::Requested
+        }
+        ended => return Ok(Cancelled::TooLate(ended)),
+    };
+    tx.commit().await.map_err(failed)?;
+    store.bell.notify_one();
+    Ok(cancelled)
 }

@@ -28,6 +28,12 @@ macro_rules! ago {
         concat!("(CAST(unixepoch('subsec') * 1000000 AS integer) - ", $micros, ")")
     };
 }
+/// There is one writer at a time, so the row is held already.
+macro_rules! lock_row {
+    () => {
+        ""
+    };
+}
 /// There is one writer at a time, so there is nothing to skip.
 macro_rules! skip_locked {
     ($of:literal) => {
