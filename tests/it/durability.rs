@@ -140,6 +140,21 @@ on_both! {
         working.end().await;
     }
 
+    async fn case_f2_a_job_that_names_another_runs_decision_executes_nothing(system) {
+        let working = system.start();
+        let (one, two) = (system.waiting("support", &[WRITE]).await, system.waiting("support", &[WRITE]).await);
+        let decision = system.decide(&one, Verdict::Approve, "user:ada").await;
+        system.reaches(one.run, RunStatus::Completed).await;
+        let forged = json!({ "v": 1, "kind": "resume", "run_id": two.run, "decision_id": decision });
+        system.publish_job(forged.to_string().into_bytes()).await;
+        let letter = system.dead_letter_reason().await;
+        assert!(letter.contains("does not exist"), "{letter}");
+        assert_eq!(system.state(two.run).await, two.sealed);
+        assert_eq!(system.kinds(two.run).await, ["run.waiting_for_approval"]);
+        assert_eq!(system.called().await, ["refund"], "the first run's");
+        working.end().await;
+    }
+
     async fn case_c2_that_a_turn_waits_is_read_from_the_run(system) {
         let waiting = system.waiting("support", &[READ]).await;
         system.apply_catalogue(&system.catalogue().replace("requires_approval = true", "")).await;
