@@ -28,7 +28,7 @@ pub enum Exit {
     NotFound = 4,
     /// The decision is recorded, and nobody has taken it within the time waited.
     StillPending = 5,
-    /// It can no longer be done: the run has ended, or the decision has been used.
+    /// It can no longer be done: the run has ended, the decision has been used, no outcome is unknown.
     TooLate = 6,
     /// A second signal ended the process at once.
     Interrupted = 130,

@@ -14,6 +14,13 @@ pub fn may_decide(principal: &Principal, owner: &Actor) -> bool {
         || (owner.is_user() && principal.actor() == *owner)
 }
 
+/// Whether the principal may state what a write with an unknown outcome really did. It makes a result out of somebody's
+/// word, so an admin's word is asked for.
+#[must_use]
+pub fn may_reconcile(principal: &Principal) -> bool {
+    principal.is_admin()
+}
+
 /// Whether the principal may use the configuration. One that names groups is for admins, for their members,
 /// and for service accounts with the scope `configuration:use`.
 #[must_use]
@@ -57,6 +64,18 @@ mod tests {
             !may_decide(&sample::service("bot", &[]), &own),
             "an account needs its scope for its own runs too"
         );
+    }
+
+    #[test]
+    fn only_an_admin_reconciles() {
+        assert!(may_reconcile(&sample::admin("ada")));
+        for principal in [
+            sample::granted("gina"),
+            sample::user("olga"),
+            sample::service("sweeper", &[Scope::AgentApprove]),
+        ] {
+            assert!(!may_reconcile(&principal), "{}", principal.actor());
+        }
     }
 
     #[test]

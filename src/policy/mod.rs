@@ -6,7 +6,7 @@
 mod access;
 mod approval;
 
-pub use access::{may_decide, may_use};
+pub use access::{may_decide, may_reconcile, may_use};
 pub use approval::{Approval, approval_of};
 
 use crate::catalogue::{Catalogue, Configuration, Enforcement, Tool};

@@ -224,6 +224,14 @@ pub trait Store: Send + Sync {
     /// A queued or waiting run is cancelled, with its event; a running one is marked to be.
     async fn cancel(&self, run: RunId, by: &Actor, event: &NewEvent) -> Result<Cancelled>;
 
+    /// Up to `limit` runs that failed because the outcome of a write is unknown, newest first, each with that call; only
+    /// those created before the run `before`, for the next page.
+    async fn unknown_outcomes(&self, before: Option<RunId>, limit: u32) -> Result<Vec<(Run, CallRecord)>>;
+
+    /// `Done`: the run had failed as `write_outcome_unknown` with this call under way; the call has this end now and the
+    /// run is queued, with the events. `Lost`: it was not so any more, and nothing was written.
+    async fn reconcile(&self, call: &CallRecord, events: &[NewEvent]) -> Result<Guarded>;
+
     // Decisions --------------------------------------------------------------------------------------
 
     /// The decision and the event that becomes its job are durable. Nothing else is decided by this. The event's id is the

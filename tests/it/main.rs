@@ -21,6 +21,7 @@ mod rabbitmq;
 mod real_broker;
 mod real_outage_broker;
 mod real_outage_path;
+mod reconciled;
 mod serve;
 mod servers;
 mod state_machine;

@@ -1,7 +1,8 @@
-//! `countersign runs …`: start, list, look at and cancel runs.
+//! `countersign runs …`: start, list, look at, cancel and reconcile runs.
 
 mod cancel;
 mod list;
+mod reconcile;
 mod show;
 mod start;
 
@@ -10,7 +11,7 @@ use clap::Subcommand;
 use super::arguments::Globals;
 use super::exit::Exit;
 use super::paint::Style;
-use super::session::Session;
+use super::session::{Session, settings};
 use crate::model::RunStatus;
 
 pub(super) use show::{View, calls, view};
@@ -26,6 +27,10 @@ pub enum RunsCommand {
     Show(show::ShowArguments),
     /// Cancel a run.
     Cancel(cancel::CancelArguments),
+    /// List the writes whose outcome is unknown, because a worker was lost while they were under way.
+    Unknown(reconcile::UnknownArguments),
+    /// State what a write with an unknown outcome really did; its run goes on with that.
+    Reconcile(reconcile::ReconcileArguments),
 }
 
 pub(super) async fn run(globals: &Globals, command: &RunsCommand) -> anyhow::Result<Exit> {
@@ -35,6 +40,11 @@ pub(super) async fn run(globals: &Globals, command: &RunsCommand) -> anyhow::Res
         RunsCommand::List(arguments) => list::run(&session, arguments).await,
         RunsCommand::Show(arguments) => show::run(&session, arguments).await,
         RunsCommand::Cancel(arguments) => cancel::run(&session, arguments).await,
+        RunsCommand::Unknown(arguments) => reconcile::list(&session, arguments).await,
+        RunsCommand::Reconcile(arguments) => {
+            let limits = settings(globals)?.limits;
+            reconcile::run(&session, arguments, limits.result_bytes).await
+        }
     }
 }
 

@@ -8,6 +8,7 @@ mod decisions;
 mod directory;
 mod events;
 mod ledger;
+mod reconciliation;
 mod rows;
 mod runs;
 mod step;

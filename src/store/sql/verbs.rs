@@ -6,7 +6,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::Notify;
 
-use super::{Result, Sql, catalogue, claim, decisions, directory, events, failed, runs, step, workers};
+use super::{
+    Result, Sql, catalogue, claim, decisions, directory, events, failed, reconciliation, runs, step, workers,
+};
 use crate::model::{
     Actor, CallRecord, Decision, DecisionId, Event, EventId, Lease, NewEvent, Run, RunId, RunStatus,
     SealedState, TurnOrdinal, WorkerName,
@@ -57,6 +59,14 @@ impl Store for Sql {
 
     async fn cancel(&self, run: RunId, by: &Actor, event: &NewEvent) -> Result<Cancelled> {
         runs::cancel(self, run, by, event).await
+    }
+
+    async fn unknown_outcomes(&self, before: Option<RunId>, limit: u32) -> Result<Vec<(Run, CallRecord)>> {
+        reconciliation::unknown_outcomes(self, before, limit).await
+    }
+
+    async fn reconcile(&self, call: &CallRecord, events: &[NewEvent]) -> Result<Guarded> {
+        reconciliation::reconcile(self, call, events).await
     }
 
     async fn record_decision(&self, decision: &Decision, event: &NewEvent) -> Result<()> {

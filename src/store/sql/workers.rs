@@ -7,7 +7,7 @@ use sqlx::Row as _;
 use super::rows::{event_columns, event_of, run_columns, run_of};
 use super::{Db, Result, Sql, Tx, events, failed, runs, step};
 use crate::model::{
-    CallStatus, Effect, Event, EventId, EventKind, Failure, FailureCode, Lease, RunId, RunStatus, WorkerName,
+    Event, EventId, EventKind, Failure, FailureCode, Lease, RunId, RunStatus, WorkerName, write_under_way,
 };
 use crate::store::row::Key;
 use crate::store::{End, Guarded, Mint, Reaped, micros};
@@ -103,10 +103,7 @@ pub(super) async fn reap(store: &Sql, limit: u32, max_requeues: u32, mint: &dyn 
             continue;
         };
         let calls = runs::calls(tx.connection(), run.id, Some(run.turn)).await?;
-        let in_flight = calls
-            .iter()
-            .find(|call| call.status == CallStatus::Started && call.effect == Effect::NonIdempotentWrite);
-        let end = match in_flight {
+        let end = match write_under_way(&calls) {
             Some(call) => End::Fail(Failure::new(
                 FailureCode::WriteOutcomeUnknown,
                 format!(
