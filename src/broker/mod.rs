@@ -38,6 +38,8 @@ pub struct Outgoing {
     pub destination: Destination,
     /// A JSON document.
     pub body: Vec<u8>,
+    /// How often it was sent before and nobody acted on it, as far as the sender counts that.
+    pub earlier: u32,
 }
 
 /// Why a message is not known to be with the broker.
@@ -124,8 +126,8 @@ pub struct Delivery {
     pub body: Vec<u8>,
     /// The message id, where the sender gave one.
     pub message_id: Option<String>,
-    /// How often the message was delivered before, as far as the broker counts it.
-    pub redeliveries: u32,
+    /// How often the message came before, as far as the broker and its sender count it.
+    pub came_before: u32,
     /// How it is settled.
     receipt: Box<dyn Receipt>,
 }
@@ -158,7 +160,7 @@ impl fmt::Debug for Delivery {
         f.debug_struct("Delivery")
             .field("message_id", &self.message_id)
             .field("bytes", &self.body.len())
-            .field("redeliveries", &self.redeliveries)
+            .field("came_before", &self.came_before)
             .finish_non_exhaustive()
     }
 }

@@ -12,6 +12,9 @@ pub const EVENTS: &str = "countersign.events";
 /// limit), the reason is in RabbitMQ's own `x-first-death-reason`.
 pub const REASON_HEADER: &str = "x-countersign-reason";
 
+/// The header that says how often a message was sent before, where it was.
+pub const EARLIER_HEADER: &str = "x-countersign-earlier";
+
 /// How often a job may come back before the broker gives it up. Every cut connection and every worker that
 /// stops counts as well, so a handful would dead-letter jobs in a bad night; 20 is what RabbitMQ 4 sets by
 /// default, which makes a queue behave the same on 3.x and 4.x.

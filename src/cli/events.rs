@@ -161,6 +161,7 @@ mod tests {
             position,
             event,
             published_at: None,
+            wakes: 0,
         }
     }
 

@@ -12,7 +12,7 @@ use crate::engine::models::{OpenAi, Scripted};
 use crate::engine::tools::HttpCaller;
 use crate::engine::{Engine, Limits};
 use crate::model::WorkerName;
-use crate::resume::{Catalogues, LedgerTools, Path};
+use crate::resume::{Attempts, Catalogues, LedgerTools, Path};
 use crate::store::Opened;
 use crate::worker::{Pace, Works};
 
@@ -73,6 +73,7 @@ pub(super) fn works(
         worker: worker.clone(),
         lease_ttl: settings.lease.ttl,
         renew_every: settings.lease.renew_every,
+        attempts: Attempts::at_most(settings.worker.max_attempts),
         stopping: stopping.clone(),
     };
     let pace = Pace {

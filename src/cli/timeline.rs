@@ -108,6 +108,7 @@ mod tests {
             position: 7,
             event,
             published_at: None,
+            wakes: 0,
         }
     }
 

@@ -152,6 +152,7 @@ impl Values {
                     .or(host)
                     .unwrap_or_else(|| "worker".to_owned()),
                 grace: self.duration("worker.grace")?,
+                max_attempts: self.number("worker.max_attempts")?,
             },
             lease: LeaseSettings {
                 ttl,

@@ -90,6 +90,8 @@ pub struct WorkerSettings {
     pub name: String,
     /// How long runs may go on after the order to stop.
     pub grace: Duration,
+    /// A job that ended its worker so often is quarantined.
+    pub max_attempts: u32,
 }
 
 /// The right to go on with a run.

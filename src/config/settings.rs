@@ -77,7 +77,7 @@ const HOUR: u64 = 3_600;
 const GIB: u64 = 1 << 30;
 
 /// Every setting there is.
-pub const SETTINGS: [SettingRow; 30] = [
+pub const SETTINGS: [SettingRow; 31] = [
     open(
         "database.url",
         Kind::Text,
@@ -173,6 +173,12 @@ pub const SETTINGS: [SettingRow; 30] = [
         duration(0, HOUR),
         "30s",
         "How long runs may go on after the order to stop",
+    ),
+    fixed(
+        "worker.max_attempts",
+        number(2, 1_000),
+        "3",
+        "A job that ended its worker so often is quarantined",
     ),
     fixed(
         "lease.ttl",

@@ -62,6 +62,11 @@ pub enum Refusal {
     },
     /// The approval of a write could not be recorded.
     NotAuditable,
+    /// The decision's job ended its worker each time.
+    Quarantined {
+        /// How often.
+        attempts: u32,
+    },
 }
 
 /// Who can do something about a refusal.
@@ -79,7 +84,7 @@ pub enum WhoCanAct {
 
 impl Refusal {
     /// The stable code of each refusal, in the order of the table.
-    pub const CODES: [&'static str; 12] = [
+    pub const CODES: [&'static str; 13] = [
         "not_waiting",
         "already_decided",
         "revoked",
@@ -92,6 +97,7 @@ impl Refusal {
         "approver_unresolved",
         "approver_not_permitted",
         "not_auditable",
+        "quarantined",
     ];
 
     /// The stable code.
@@ -110,6 +116,7 @@ impl Refusal {
             Self::ApproverUnresolved => "approver_unresolved",
             Self::ApproverNotPermitted { .. } => "approver_not_permitted",
             Self::NotAuditable => "not_auditable",
+            Self::Quarantined { .. } => "quarantined",
         }
     }
 
@@ -123,7 +130,7 @@ impl Refusal {
             | Self::ServiceAccountWrite { .. }
             | Self::ApproverUnresolved
             | Self::ApproverNotPermitted { .. } => 403,
-            Self::NotAuditable => 503,
+            Self::NotAuditable | Self::Quarantined { .. } => 503,
             Self::NotWaiting { .. }
             | Self::AlreadyDecided { .. }
             | Self::Revoked
@@ -150,9 +157,10 @@ impl Refusal {
             | Self::ServiceAccountWrite { .. }
             | Self::ApproverUnresolved
             | Self::ApproverNotPermitted { .. } => WhoCanAct::AnotherApprover,
-            Self::ConfigurationGone { .. } | Self::CorruptState { .. } | Self::NotAuditable => {
-                WhoCanAct::Operator
-            }
+            Self::ConfigurationGone { .. }
+            | Self::CorruptState { .. }
+            | Self::NotAuditable
+            | Self::Quarantined { .. } => WhoCanAct::Operator,
         }
     }
 
@@ -173,6 +181,7 @@ impl Refusal {
             Self::NotWaiting { status } => data["status"] = json!(status.as_str()),
             Self::AlreadyDecided { stands, .. } => data["stands"] = json!(stands.as_str()),
             Self::ConfigurationGone { missing } => data["missing"] = json!(missing),
+            Self::Quarantined { attempts } => data["attempts"] = json!(attempts),
             Self::StaleTurn { waiting, decided } => {
                 data["waiting"] = json!(waiting);
                 data["decided"] = json!(decided);
@@ -224,6 +233,9 @@ impl fmt::Display for Refusal {
             Self::ApproverUnresolved => f.write_str("the approver is unknown, disabled or deleted"),
             Self::ApproverNotPermitted { tool, reason } => {
                 write!(f, "the approver could not run `{tool}` themselves ({})", reason.as_str())
+            }
+            Self::Quarantined { attempts } => {
+                write!(f, "the decision's job ended its worker {attempts} times; it is not tried again")
             }
             Self::NotAuditable => f.write_str("the approval of a write could not be recorded, so nothing was executed"),
         }

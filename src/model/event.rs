@@ -139,6 +139,8 @@ pub struct Event {
     pub event: NewEvent,
     /// When the outbox was done with it; nothing while it waits there.
     pub published_at: Option<OffsetDateTime>,
+    /// How often it was put back into the outbox, since nobody had acted on it.
+    pub wakes: u32,
 }
 
 impl NewEvent {

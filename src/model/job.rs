@@ -1,6 +1,7 @@
 //! A job: a wake-up call that names a run. It grants nothing; the decision it names is a row that an authenticated surface wrote.
 
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use super::{DecisionId, Event, EventKind, RunId};
 
@@ -45,6 +46,15 @@ impl Job {
     pub fn run(&self) -> RunId {
         match self {
             Self::Start { run } | Self::Resume { run, .. } => *run,
+        }
+    }
+
+    /// What its attempts are counted under: the decision, or the run.
+    #[must_use]
+    pub fn key(&self) -> Uuid {
+        match self {
+            Self::Start { run } => run.uuid(),
+            Self::Resume { decision, .. } => decision.uuid(),
         }
     }
 

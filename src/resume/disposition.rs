@@ -20,9 +20,13 @@ pub enum Disposition {
     DeadLetter(String),
 }
 
-/// How a job is acknowledged before it is finished.
+/// What a job knows of its message, and how it is acknowledged before it is finished.
 #[async_trait]
 pub trait Taken: Send + Sync {
+    /// Whether the message came before, so that the job may have been begun by somebody who is gone. Said once for each
+    /// delivery.
+    fn came_before(&self) -> bool;
+
     /// The claim is durable: the message is not needed any more.
     async fn acknowledge(&self);
 }

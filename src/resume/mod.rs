@@ -4,6 +4,7 @@
 //! error: the set of ends is closed. The room knows nothing of brokers: it is told how to acknowledge, and does so as
 //! soon as the claim is durable, since from then on the lease and not the message keeps the run from being lost.
 
+mod attempts;
 mod builtin;
 mod catalogues;
 mod claim;
@@ -21,6 +22,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+pub use attempts::Attempts;
 pub use builtin::LedgerTools;
 pub use catalogues::Catalogues;
 pub use disposition::{Disposition, Stop, Taken};
@@ -48,6 +50,8 @@ pub struct Path {
     pub lease_ttl: Duration,
     /// How often it is renewed.
     pub renew_every: Duration,
+    /// How often a job may be tried.
+    pub attempts: Attempts,
     /// Set when this process must let go of everything.
     pub stopping: CancellationToken,
 }
@@ -55,9 +59,16 @@ pub struct Path {
 /// Takes one job from its message to its outcome.
 pub async fn handle(path: &Path, body: &[u8], taken: &dyn Taken) -> Disposition {
     match Job::parse(body) {
-        Ok(Job::Resume { run, decision }) => resume(path, run, decision, taken).await,
-        Ok(Job::Start { run }) => start::start(path, run, taken).await,
+        Ok(job) if taken.came_before() => attempts::again(path, job, taken).await,
+        Ok(job) => work(path, job, taken).await,
         Err(invalid) => Disposition::DeadLetter(format!("invalid_job: {invalid}")),
+    }
+}
+
+async fn work(path: &Path, job: Job, taken: &dyn Taken) -> Disposition {
+    match job {
+        Job::Resume { run, decision } => resume(path, run, decision, taken).await,
+        Job::Start { run } => start::start(path, run, taken).await,
     }
 }
 

@@ -35,7 +35,8 @@ pub(super) async fn start(path: &Path, run: RunId, taken: &dyn Taken) -> Disposi
     Disposition::of(journey.await)
 }
 
-async fn claim(path: &Path, run: RunId) -> Result<Box<dyn ClaimScope>, Stop> {
+/// Claims a queued run.
+pub(super) async fn claim(path: &Path, run: RunId) -> Result<Box<dyn ClaimScope>, Stop> {
     let request = ClaimRequest {
         run,
         from: RunStatus::Queued,

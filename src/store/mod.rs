@@ -25,7 +25,7 @@ pub use directory::{Account, Directory, DirectoryEntry, Group, Person};
 pub use ledger::{Ledger, LedgerEntry, LedgerError};
 
 use crate::model::{
-    Actor, CallRecord, ClaimedRun, Decision, DecisionId, Event, EventId, Failure, Lease, NewEvent, Run,
+    Actor, CallRecord, ClaimedRun, Decision, DecisionId, Event, EventId, Failure, Job, Lease, NewEvent, Run,
     RunId, RunStatus, SealedState, TurnOrdinal, WorkerName,
 };
 
@@ -266,6 +266,12 @@ pub trait Store: Send + Sync {
 
     /// The lease holds for `ttl` from now, by the database's clock, unless it is lost.
     async fn renew(&self, run: RunId, lease: &Lease, ttl: Duration) -> Result<Renewed>;
+
+    /// One more attempt at the job is counted, and with it there are so many that were begun and did not end.
+    async fn begin_attempt(&self, job: &Job) -> Result<u32>;
+
+    /// The job ended, one way or the other: no attempt at it is counted any more.
+    async fn end_attempts(&self, job: &Job) -> Result<()>;
 
     // Workers ----------------------------------------------------------------------------------------
 

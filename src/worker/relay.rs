@@ -150,6 +150,7 @@ fn messages(events: &[Event]) -> (Vec<Outgoing>, Vec<EventId>) {
                 id,
                 destination: Destination::Events(kind.as_str()),
                 body,
+                earlier: 0,
             });
             owners.push(id);
         }
@@ -160,6 +161,7 @@ fn messages(events: &[Event]) -> (Vec<Outgoing>, Vec<EventId>) {
                 id,
                 destination: Destination::Jobs,
                 body: job.to_bytes(),
+                earlier: event.wakes,
             });
             owners.push(id);
         }
@@ -202,6 +204,7 @@ mod tests {
             position,
             event,
             published_at: None,
+            wakes: 0,
         }
     }
 

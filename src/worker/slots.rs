@@ -1,6 +1,7 @@
 //! The slots: as many jobs at a time as there are slots, each in a task of its own, so that a panic ends one job and
 //! not the worker.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
@@ -28,16 +29,34 @@ impl Handler for Path {
 }
 
 /// A delivery until it is settled, by whoever is first.
-struct Held(Mutex<Option<Delivery>>);
+struct Held {
+    delivery: Mutex<Option<Delivery>>,
+    /// Whether it came before and nobody has been told yet.
+    came_before: AtomicBool,
+}
 
 impl Held {
+    fn new(delivery: Delivery) -> Self {
+        Self {
+            came_before: AtomicBool::new(delivery.came_before > 0),
+            delivery: Mutex::new(Some(delivery)),
+        }
+    }
+
     fn take(&self) -> Option<Delivery> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.delivery
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
     }
 }
 
 #[async_trait]
 impl Taken for Held {
+    fn came_before(&self) -> bool {
+        self.came_before.swap(false, Ordering::Relaxed)
+    }
+
     async fn acknowledge(&self) {
         if let Some(delivery) = self.take() {
             delivery.acknowledge().await;
@@ -96,7 +115,7 @@ pub(super) async fn run(works: &Works, stop: CancellationToken) -> Result<Stoppe
 async fn job(works: &Works, delivery: Delivery, stop: &CancellationToken) {
     let message = delivery.message_id.clone();
     let body = delivery.body.clone();
-    let held = Arc::new(Held(Mutex::new(Some(delivery))));
+    let held = Arc::new(Held::new(delivery));
     loop {
         let (handler, taken, body) = (Arc::clone(&works.handler), Arc::clone(&held), body.clone());
         let handled = tokio::spawn(async move { handler.handle(&body, &*taken).await });

@@ -54,6 +54,7 @@ pub fn message(destination: Destination, body: &str) -> Outgoing {
         id: fresh_id().into(),
         destination,
         body: body.as_bytes().to_vec(),
+        earlier: 0,
     }
 }
 
@@ -94,7 +95,7 @@ pub async fn jobs_come_in_their_order_with_their_ids(bench: &dyn Bench) {
         let delivery = next(&mut *consumer).await;
         assert_eq!(delivery.body, sent.body);
         assert_eq!(delivery.message_id, Some(sent.id.to_string()));
-        assert_eq!(delivery.redeliveries, 0);
+        assert_eq!(delivery.came_before, 0);
         delivery.acknowledge().await;
     }
     nothing(&mut *consumer).await;
@@ -126,7 +127,7 @@ pub async fn a_requeued_job_comes_again_and_is_counted(bench: &dyn Bench) {
     let mut consumer = broker.consume(1).await.unwrap();
     for redeliveries in 0..=DELIVERY_LIMIT {
         let delivery = next(&mut *consumer).await;
-        assert_eq!(delivery.redeliveries, redeliveries);
+        assert_eq!(delivery.came_before, redeliveries);
         match redeliveries {
             DELIVERY_LIMIT => delivery.acknowledge().await,
             _ => delivery.requeue().await,
@@ -142,7 +143,7 @@ pub async fn a_dropped_job_comes_again(bench: &dyn Bench) {
     let mut consumer = broker.consume(1).await.unwrap();
     drop(next(&mut *consumer).await);
     let delivery = next(&mut *consumer).await;
-    assert_eq!((text(&delivery), delivery.redeliveries), ("dropped", 1));
+    assert_eq!((text(&delivery), delivery.came_before), ("dropped", 1));
     delivery.acknowledge().await;
 }
 
@@ -232,7 +233,7 @@ pub async fn next_can_be_cancelled_without_losing_a_job(bench: &dyn Bench) {
             published.await;
         }
         let delivery = came.unwrap();
-        assert_eq!((&delivery.body, delivery.redeliveries), (&sent.body, 0));
+        assert_eq!((&delivery.body, delivery.came_before), (&sent.body, 0));
         delivery.acknowledge().await;
     }
 }

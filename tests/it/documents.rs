@@ -49,6 +49,7 @@ fn refusals() -> Vec<Refusal> {
             reason: DenyReason::RequiresAdmin,
         },
         Refusal::NotAuditable,
+        Refusal::Quarantined { attempts: 3 },
     ]
 }
 

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
+use countersign::clock::Clock;
 use countersign::config::Role;
-use countersign::model::{DecisionStatus, EventKind, RunStatus, SealedState, TurnOrdinal, Verdict};
+use countersign::model::{DecisionStatus, EventKind, Job, RunStatus, SealedState, TurnOrdinal, Verdict};
 use countersign::resume::{Disposition, Path, Taken};
 use countersign::worker::{Handler, Stopped};
 use serde_json::json;
@@ -30,6 +31,54 @@ impl Handler for Poisoned {
             panic!("this job is poison");
         }
         self.path.handle(body, taken).await
+    }
+}
+
+/// A clock that panics the first times it is asked.
+struct Cursed {
+    inner: Arc<dyn Clock>,
+    left: AtomicUsize,
+}
+
+impl Clock for Cursed {
+    fn now(&self) -> time::OffsetDateTime {
+        let cursed = self
+            .left
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+        assert!(cursed.is_err(), "this clock is cursed");
+        self.inner.now()
+    }
+
+    fn new_id(&self) -> uuid::Uuid {
+        self.inner.new_id()
+    }
+}
+
+/// A message that came before.
+struct Again;
+
+#[async_trait]
+impl Taken for Again {
+    fn came_before(&self) -> bool {
+        true
+    }
+
+    async fn acknowledge(&self) {}
+}
+
+/// Works on the jobs of one run with a cursed clock, on the others with a good one.
+struct Cursing {
+    run: countersign::model::RunId,
+    cursed: Path,
+    path: Path,
+}
+
+#[async_trait]
+impl Handler for Cursing {
+    async fn handle(&self, body: &[u8], taken: &dyn Taken) -> Disposition {
+        let of_run = String::from_utf8_lossy(body).contains(&self.run.to_string());
+        let path = if of_run { &self.cursed } else { &self.path };
+        path.handle(body, taken).await
     }
 }
 
@@ -113,6 +162,51 @@ on_both! {
         system.reaches(other.run, RunStatus::Completed).await;
         assert_eq!(system.run(poison.run).await.status, RunStatus::WaitingForApproval);
         working.end().await;
+    }
+
+    async fn case_h8_a_job_that_ends_its_worker_three_times_is_quarantined(system) {
+        let poison = system.waiting("support", &[WRITE]).await;
+        let clock = Arc::new(Cursed { inner: system.clock.clone(), left: AtomicUsize::new(3) });
+        let cursed = Path { clock: clock.clone(), ..system.path("worker") };
+        let handler = Cursing { run: poison.run, cursed, path: system.path("worker") };
+        let working = Working::start(system.works_with(Arc::new(handler)), &Role::ALL);
+        let decision = system.decide(&poison, Verdict::Approve, "user:ada").await;
+        let letter = system.dead_letter_reason().await;
+        assert!(letter.contains("quarantined"), "{letter}");
+        assert_eq!(clock.left.load(Ordering::SeqCst), 0, "three attempts were ended");
+        system.refused(&poison, decision, "quarantined").await;
+        let other = system.waiting("support", &[WRITE]).await;
+        system.decide(&other, Verdict::Approve, "user:ada").await;
+        system.reaches(other.run, RunStatus::Completed).await;
+        // The cause is mended: a new decision is as good as the first.
+        system.decide(&poison, Verdict::Approve, "user:ada").await;
+        system.reaches(poison.run, RunStatus::Completed).await;
+        working.end().await;
+    }
+
+    async fn case_h8_a_start_job_that_ends_its_worker_fails_its_run(system) {
+        let run = system.queued("support", "please").await;
+        let job = Job::Start { run };
+        // Two workers began it and are gone; the first delivery is not counted.
+        for attempt in 1..=2 {
+            assert_eq!(system.store.begin_attempt(&job).await.unwrap(), attempt);
+        }
+        let again = countersign::resume::handle(&system.path("third"), &job.to_bytes(), &Again).await;
+        assert!(matches!(again, Disposition::DeadLetter(why) if why.contains("quarantined")));
+        let run = system.run(run).await;
+        assert_eq!(run.failure.unwrap().code.as_str(), "retries_exhausted");
+        assert!(system.asked().await.is_empty());
+    }
+
+    async fn an_attempt_that_ends_is_not_counted(system) {
+        let waiting = system.waiting("support", &[WRITE]).await;
+        let decision = system.decide(&waiting, Verdict::Deny, "user:nobody").await;
+        let job = Job::Resume { run: waiting.run, decision };
+        for _ in 0..5 {
+            let again = countersign::resume::handle(&system.path("worker"), &job.to_bytes(), &Again).await;
+            assert_eq!(again, Disposition::Acknowledge);
+        }
+        assert_eq!(system.store.begin_attempt(&job).await.unwrap(), 1);
     }
 
     async fn case_c1_garbage_on_the_queue_is_a_dead_letter_with_its_reason(system) {

@@ -219,7 +219,7 @@ async fn a_foreign_message_without_an_id_is_delivered_and_can_be_dead_lettered()
         .unwrap();
     let mut consumer = bench.broker.consume(1).await.unwrap();
     let delivery = crate::broker_suite::next(&mut *consumer).await;
-    assert_eq!((delivery.message_id.as_deref(), delivery.redeliveries), (None, 0));
+    assert_eq!((delivery.message_id.as_deref(), delivery.came_before), (None, 0));
     delivery.dead_letter("invalid_job").await;
     let dead = eventually("a dead letter", PATIENCE, || {
         crate::broker_suite::Bench::next_dead(&bench)

@@ -214,7 +214,7 @@ async fn case_h3_case_g7_a_channel_closed_by_the_brokers_consumer_timeout_is_mad
     until_health(&bench.broker, RESTARTED, down).await;
     patient_broker().await;
     let again = next(&mut *consumer).await;
-    assert_eq!((&again.body, again.redeliveries), (&slow.body, 1));
+    assert_eq!((&again.body, again.came_before), (&slow.body, 1));
     // The first handler ends only now: its acknowledgement reaches nothing.
     slow.acknowledge().await;
     again.acknowledge().await;
@@ -258,11 +258,11 @@ async fn case_h5_an_acknowledgement_from_before_the_cut_never_reaches_the_new_de
     proxy.cut();
     // The first delivery of its channel again, and so under the same tag.
     let after = next(&mut *consumer).await;
-    assert_eq!((&after.body, after.redeliveries), (&before.body, 1));
+    assert_eq!((&after.body, after.came_before), (&before.body, 1));
     before.acknowledge().await;
     drop(after);
     let again = next(&mut *consumer).await;
-    assert_eq!((again.body.as_slice(), again.redeliveries), (&b"turn"[..], 2));
+    assert_eq!((again.body.as_slice(), again.came_before), (&b"turn"[..], 2));
     again.acknowledge().await;
     bench.finish().await;
 }

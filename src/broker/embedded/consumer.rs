@@ -38,7 +38,7 @@ impl Consumer for EmbeddedConsumer {
             // The receipt keeps its own: a dropped delivery goes back whole.
             body: job.body.clone(),
             message_id: job.message_id.clone(),
-            redeliveries: job.redeliveries,
+            came_before: job.earlier + job.redeliveries,
             receipt: Box::new(EmbeddedReceipt {
                 queue: Arc::clone(&self.queue),
                 job: Some(job),

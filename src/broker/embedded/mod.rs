@@ -99,7 +99,7 @@ impl EmbeddedBroker {
         }
         let message_id = message.id.to_string();
         match message.destination {
-            Destination::Jobs => self.queue.put(message.body, Some(message_id)),
+            Destination::Jobs => self.queue.put(message.body, Some(message_id), message.earlier),
             // An error says that nobody listens, which is none.
             Destination::Events(routing_key) => {
                 drop(self.events.send(EmbeddedEvent {

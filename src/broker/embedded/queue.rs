@@ -19,6 +19,8 @@ pub(super) struct Job {
     place: u64,
     pub(super) body: Vec<u8>,
     pub(super) message_id: Option<String>,
+    /// How often it was sent before.
+    pub(super) earlier: u32,
     pub(super) redeliveries: u32,
 }
 
@@ -49,7 +51,7 @@ impl Queue {
     }
 
     /// Appends a job.
-    pub(super) fn put(&self, body: Vec<u8>, message_id: Option<String>) {
+    pub(super) fn put(&self, body: Vec<u8>, message_id: Option<String>, earlier: u32) {
         let mut contents = self.contents();
         let place = contents.next_place;
         contents.next_place += 1;
@@ -59,6 +61,7 @@ impl Queue {
                 place,
                 body,
                 message_id,
+                earlier,
                 redeliveries: 0,
             },
         );

@@ -22,6 +22,7 @@ use super::publisher::Publisher;
 use super::rebuild::Rebuilder;
 use super::receipt::AmqpReceipt;
 use super::shared::Shared;
+use crate::broker::topology::EARLIER_HEADER;
 use crate::broker::{Consumer, Delivery, Health};
 
 /// How long the broker may take to answer a cancel, before the connection's end has to do.
@@ -40,7 +41,7 @@ pub(super) struct AmqpConsumer {
 struct Arrival {
     body: Vec<u8>,
     message_id: Option<String>,
-    redeliveries: u32,
+    came_before: u32,
     receipt: AmqpReceipt,
 }
 
@@ -83,14 +84,14 @@ impl Consumer for AmqpConsumer {
             let Arrival {
                 body,
                 message_id,
-                redeliveries,
+                came_before,
                 receipt,
             } = arrival?;
             if receipt.stands() {
                 return Some(Delivery {
                     body,
                     message_id,
-                    redeliveries,
+                    came_before,
                     receipt: Box::new(receipt),
                 });
             }
@@ -232,14 +233,17 @@ fn arrival(delivery: AmqpDelivery, receipt: AmqpReceipt) -> Arrival {
         data,
         ..
     } = delivery;
-    let counted = properties
-        .headers()
-        .as_ref()
-        .and_then(|headers| headers.inner().get("x-delivery-count"));
+    let counted = |header: &str| {
+        let headers = properties.headers().as_ref()?;
+        headers.inner().get(header).and_then(whole_number)
+    };
+    let redeliveries = counted("x-delivery-count").unwrap_or(u32::from(redelivered));
+    // Anybody who may publish can write any number here.
+    let came_before = redeliveries.saturating_add(counted(EARLIER_HEADER).unwrap_or_default());
     Arrival {
         body: data,
         message_id: properties.message_id().as_ref().map(ToString::to_string),
-        redeliveries: counted.and_then(whole_number).unwrap_or(u32::from(redelivered)),
+        came_before,
         receipt,
     }
 }

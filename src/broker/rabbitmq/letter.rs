@@ -3,7 +3,7 @@
 use lapin::BasicProperties;
 use lapin::types::{AMQPValue, FieldTable, ShortString};
 
-use crate::broker::topology::REASON_HEADER;
+use crate::broker::topology::{EARLIER_HEADER, REASON_HEADER};
 use crate::broker::{Destination, Outgoing, Topology};
 
 /// AMQP's mark for a message that outlives a restart of the broker.
@@ -29,11 +29,17 @@ impl Letter {
             Destination::Jobs => (topology.jobs.as_str(), topology.jobs.as_str(), true),
             Destination::Events(routing_key) => (topology.events.as_str(), routing_key, false),
         };
+        let mut properties = properties(Some(&message.id.to_string()));
+        if message.earlier > 0 {
+            let mut headers = FieldTable::default();
+            headers.insert(EARLIER_HEADER.into(), AMQPValue::LongUInt(message.earlier));
+            properties = properties.with_headers(headers);
+        }
         Self {
             exchange: exchange.into(),
             routing_key: routing_key.into(),
             mandatory,
-            properties: properties(Some(&message.id.to_string())),
+            properties,
             body: message.body,
         }
     }
@@ -81,6 +87,7 @@ mod tests {
             id: Uuid::nil().into(),
             destination,
             body: b"{}".to_vec(),
+            earlier: 0,
         };
         let job = Letter::outgoing(&topology, message(Destination::Jobs));
         assert!(job.mandatory && job.exchange.as_str() == "countersign.jobs");

@@ -32,6 +32,10 @@ pub(super) fn advice(code: &str) -> Option<Advice> {
             Operator,
             "an operator has to restore what is missing; the turn can then be decided again",
         ),
+        "quarantined" => (
+            Operator,
+            "an operator has to find out what ends the workers; then decide again",
+        ),
         "corrupt_state" => (
             Operator,
             "an operator has to restore the run's row; it was left as it is",
@@ -107,6 +111,7 @@ mod tests {
                 reason: DenyReason::ToolDisabled,
             },
             Refusal::NotAuditable,
+            Refusal::Quarantined { attempts: 3 },
         ];
         assert_eq!(refusals.each_ref().map(Refusal::code), Refusal::CODES);
         for refusal in refusals {

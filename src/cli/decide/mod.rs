@@ -132,6 +132,7 @@ mod tests {
             position: 1,
             event,
             published_at: None,
+            wakes: 0,
         };
         assert_eq!(
             Job::of(&event),

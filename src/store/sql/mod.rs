@@ -2,6 +2,7 @@
 //! under `sqlite`, against the driver and the dialect that stand beside it there. Statements that both databases
 //! take are written once; what differs comes from the dialect's macros (`now!`, `ahead!`, `ago!`, `lock_row!`, `skip_locked!`).
 
+mod attempts;
 mod catalogue;
 mod claim;
 mod decisions;

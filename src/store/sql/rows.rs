@@ -194,7 +194,7 @@ pub(super) fn call_of(row: &Row) -> Result<CallRecord> {
 /// The columns of `event_of`.
 macro_rules! event_columns {
     () => {
-        "position, id, run_id, kind, actor, at, data, published_at"
+        "position, id, run_id, kind, actor, at, data, published_at, wakes"
     };
 }
 pub(super) use event_columns;
@@ -204,6 +204,7 @@ pub(super) fn event_of(row: &Row) -> Result<Event> {
     Ok(Event {
         position: row.get("position")?,
         published_at: row.optional_time("published_at")?,
+        wakes: row.count("wakes")?,
         event: NewEvent {
             id: row.get::<Key>("id")?.0.into(),
             run: row.get::<Option<Key>>("run_id")?.map(|key| key.0.into()),

@@ -7,10 +7,11 @@ use async_trait::async_trait;
 use tokio::sync::Notify;
 
 use super::{
-    Result, Sql, catalogue, claim, decisions, directory, events, failed, reconciliation, runs, step, workers,
+    Result, Sql, attempts, catalogue, claim, decisions, directory, events, failed, reconciliation, runs,
+    step, workers,
 };
 use crate::model::{
-    Actor, CallRecord, Decision, DecisionId, Event, EventId, Lease, NewEvent, Run, RunId, RunStatus,
+    Actor, CallRecord, Decision, DecisionId, Event, EventId, Job, Lease, NewEvent, Run, RunId, RunStatus,
     SealedState, TurnOrdinal, WorkerName,
 };
 use crate::store::{
@@ -103,6 +104,14 @@ impl Store for Sql {
 
     async fn renew(&self, run: RunId, lease: &Lease, ttl: Duration) -> Result<Renewed> {
         step::renew(self, run, lease, ttl).await
+    }
+
+    async fn begin_attempt(&self, job: &Job) -> Result<u32> {
+        attempts::begin(self, job).await
+    }
+
+    async fn end_attempts(&self, job: &Job) -> Result<()> {
+        attempts::end(self, job).await
     }
 
     async fn hold_duty(&self, duty: &str, worker: &WorkerName, ttl: Duration) -> Result<bool> {

@@ -19,7 +19,7 @@ use countersign::model::{
     RunId, RunState, RunStatus, Scope, SealedState, Transcript, TurnDigest, TurnOrdinal, UserGrant, Verdict,
     WorkerName,
 };
-use countersign::resume::{Catalogues, Disposition, LedgerTools, Path, Taken};
+use countersign::resume::{Attempts, Catalogues, Disposition, LedgerTools, Path, Taken};
 use countersign::store::{
     Account, Cancelled, Directory, Group, Guarded, Migration, NewRun, Opened, Person, SharedStore,
     StoreSettings, connect,

@@ -91,6 +91,7 @@ impl System {
             id: self.clock.new_id().into(),
             destination: Destination::Jobs,
             body,
+            earlier: 0,
         };
         for result in self.broker.publish(vec![message]).await {
             result.unwrap();

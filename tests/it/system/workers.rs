@@ -38,6 +38,7 @@ impl System {
             ),
             lease_ttl: Duration::from_secs(10),
             renew_every: Duration::from_secs(2),
+            attempts: Attempts::at_most(3),
             stopping: CancellationToken::new(),
         }
     }
@@ -95,6 +96,10 @@ pub struct NotTaken;
 
 #[async_trait::async_trait]
 impl Taken for NotTaken {
+    fn came_before(&self) -> bool {
+        false
+    }
+
     async fn acknowledge(&self) {}
 }
 
