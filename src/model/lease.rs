@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-/// Who holds a run: `<host>:<pid>:<boot id>`, so that a worker restarted under the same name is another one.
+/// Who works: `<host>:<pid>:<boot id>`, so that a worker restarted under the same name is another one. Who holds a run says
+/// what for as well: `resume:<host>:<pid>:<boot id>`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct WorkerName(String);
 
@@ -13,10 +14,34 @@ impl WorkerName {
         Self(format!("{host}:{pid}:{boot}"))
     }
 
+    /// The name under which this worker holds a run for a segment of that kind.
+    #[must_use]
+    pub fn holding_for(&self, segment: SegmentKind) -> Self {
+        Self(format!("{}:{}", segment.as_str(), self.0))
+    }
+
     /// The stored name.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+/// What a run is claimed for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SegmentKind {
+    /// A decision about its turn.
+    Resume,
+    /// To begin, or to go on after its worker was lost.
+    Start,
+}
+
+impl SegmentKind {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Resume => "resume",
+            Self::Start => "start",
+        }
     }
 }
 
@@ -51,4 +76,27 @@ pub struct ClaimedRun {
     pub lease: Lease,
     /// Its state, read with the claim.
     pub state: super::SealedState,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_holder_says_what_for_and_where() {
+        let worker = WorkerName::new("host-1", 77, "b00t");
+        assert_eq!(
+            worker.holding_for(SegmentKind::Resume).as_str(),
+            "resume:host-1:77:b00t"
+        );
+        assert_eq!(
+            worker.holding_for(SegmentKind::Start).as_str(),
+            "start:host-1:77:b00t"
+        );
+        assert_ne!(
+            worker,
+            WorkerName::new("host-1", 77, "b007"),
+            "another start is another worker"
+        );
+    }
 }

@@ -24,7 +24,7 @@ pub use decision::{Decision, DecisionRequest, DecisionStatus, InvalidDecision, M
 pub use event::{Event, EventKind, NewEvent, Route};
 pub use ids::{DecisionId, EventId, RunId};
 pub use job::{InvalidJob, Job, MAX_JOB_BYTES};
-pub use lease::{ClaimedRun, Lease, WorkerName};
+pub use lease::{ClaimedRun, Lease, SegmentKind, WorkerName};
 pub use principal::{Principal, Scope, UserGrant};
 pub use reconciliation::{ActualOutcome, NotReconcilable, reconcile, unknown_outcome, write_under_way};
 pub use run::{Failure, FailureCode, IllegalTransition, Run, RunStatus, Transition, next};

@@ -8,7 +8,9 @@ use super::{EventMint, Path, Stop, tell};
 use crate::engine::{self, Next, Segment, call_started};
 use crate::gate::{Catalogued, Claim, Clearance, Cleared, NotBound, Recording, Refusal};
 use crate::identity::resolve;
-use crate::model::{CallRecord, CallStatus, CorruptState, Lease, Principal, RunId, RunState, RunStatus};
+use crate::model::{
+    CallRecord, CallStatus, CorruptState, Lease, Principal, RunId, RunState, RunStatus, SegmentKind,
+};
 use crate::retry::Pauses;
 use crate::store::{ClaimRequest, ClaimScope, Guarded, StoreError};
 
@@ -39,7 +41,7 @@ pub(super) async fn claim(path: &Path, job: &Delivered) -> Result<(Claim, Box<dy
     let request = ClaimRequest {
         run: job.run.id,
         from: RunStatus::WaitingForApproval,
-        worker: path.worker.clone(),
+        worker: path.worker.holding_for(SegmentKind::Resume),
         ttl: path.lease_ttl,
     };
     let scope = path.store.claim(&request).await?.ok_or(Stop::Lost)?;

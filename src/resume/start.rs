@@ -6,7 +6,7 @@ use super::{Disposition, Path, Stop, Taken, run, settle};
 use crate::engine::{Next, Segment};
 use crate::gate::Cleared;
 use crate::identity::resolve;
-use crate::model::{CallRecord, Failure, FailureCode, RunId, RunState, RunStatus, Turn};
+use crate::model::{CallRecord, Failure, FailureCode, RunId, RunState, RunStatus, SegmentKind, Turn};
 use crate::policy;
 use crate::store::{ClaimRequest, ClaimScope, Guarded};
 
@@ -40,7 +40,7 @@ pub(super) async fn claim(path: &Path, run: RunId) -> Result<Box<dyn ClaimScope>
     let request = ClaimRequest {
         run,
         from: RunStatus::Queued,
-        worker: path.worker.clone(),
+        worker: path.worker.holding_for(SegmentKind::Start),
         ttl: path.lease_ttl,
     };
     path.store
