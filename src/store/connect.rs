@@ -108,12 +108,12 @@ pub async fn connect(settings: &StoreSettings, migration: Migration) -> Result<O
                 store.pool().acquire().await.map(drop)
             })
             .await?;
-            let applied = applied_version(
-                sqlx::query_scalar("SELECT max(version) FROM countersign_migrations WHERE success")
-                    .fetch_one(store.pool())
+            let applied = applied_versions(
+                sqlx::query_scalar("SELECT version FROM countersign_migrations WHERE success")
+                    .fetch_all(store.pool())
                     .await,
             )?;
-            if needs_migration(&POSTGRES, applied, migration)? {
+            if needs_migration(&POSTGRES, &applied, migration)? {
                 renamed(&POSTGRES).run(store.pool()).await.map_err(not_migrated)?;
             }
             let store = Arc::new(store);
@@ -138,12 +138,12 @@ pub async fn connect(settings: &StoreSettings, migration: Migration) -> Result<O
                 store.pool().acquire().await.map(drop)
             })
             .await?;
-            let applied = applied_version(
-                sqlx::query_scalar("SELECT max(version) FROM countersign_migrations WHERE success")
-                    .fetch_one(store.pool())
+            let applied = applied_versions(
+                sqlx::query_scalar("SELECT version FROM countersign_migrations WHERE success")
+                    .fetch_all(store.pool())
                     .await,
             )?;
-            if needs_migration(&SQLITE, applied, migration)? {
+            if needs_migration(&SQLITE, &applied, migration)? {
                 renamed(&SQLITE).run(store.pool()).await.map_err(not_migrated)?;
             }
             let store = Arc::new(store);
@@ -165,14 +165,14 @@ fn not_migrated(error: sqlx::migrate::MigrateError) -> ConnectError {
     ConnectError::Misconfigured(format!("the database could not be migrated: {error}"))
 }
 
-/// The newest migration of the database; 0 for a database that has none of our tables.
-fn applied_version(read: Result<Option<i64>, sqlx::Error>) -> Result<i64, ConnectError> {
+/// The migrations of the database; none for one that has none of our tables.
+fn applied_versions(read: Result<Vec<i64>, sqlx::Error>) -> Result<Vec<i64>, ConnectError> {
     match read {
-        Ok(version) => Ok(version.unwrap_or(0)),
+        Ok(versions) => Ok(versions),
         Err(sqlx::Error::Database(error))
             if error.code().as_deref() == Some("42P01") || error.message().contains("no such table") =>
         {
-            Ok(0)
+            Ok(Vec::new())
         }
         Err(error) => Err(ConnectError::Misconfigured(format!(
             "the database cannot be read: {error}"
@@ -180,22 +180,20 @@ fn applied_version(read: Result<Option<i64>, sqlx::Error>) -> Result<i64, Connec
     }
 }
 
-fn needs_migration(migrator: &Migrator, applied: i64, migration: Migration) -> Result<bool, ConnectError> {
-    let newest = migrator
-        .iter()
-        .map(|migration| migration.version)
-        .max()
-        .unwrap_or(0);
-    if applied > newest {
+/// Whether a migration of this build is missing. One that this build does not know is a younger build's.
+fn needs_migration(migrator: &Migrator, applied: &[i64], migration: Migration) -> Result<bool, ConnectError> {
+    let known: Vec<i64> = migrator.iter().map(|migration| migration.version).collect();
+    if let Some(newer) = applied.iter().find(|version| !known.contains(version)) {
         return Err(ConnectError::Misconfigured(format!(
-            "the database is at migration {applied}, which is newer than this build ({newest}); use a newer build"
+            "the database has migration {newer}, which is newer than this build; use a newer build"
         )));
     }
-    match migration {
-        _ if applied == newest => Ok(false),
-        Migration::Apply => Ok(true),
-        Migration::Require => Err(ConnectError::Misconfigured(format!(
-            "the database is at migration {applied}, this build needs {newest}; run `countersign migrate` first"
+    let missing = known.iter().find(|version| !applied.contains(version));
+    match (missing, migration) {
+        (None, _) => Ok(false),
+        (Some(_), Migration::Apply) => Ok(true),
+        (Some(missing), Migration::Require) => Err(ConnectError::Misconfigured(format!(
+            "the database lacks migration {missing}, which this build needs; run `countersign migrate` first"
         ))),
     }
 }
