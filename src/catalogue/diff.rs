@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::{
-    Catalogue, Configuration, CredentialSource, Enforcement, HttpTool, Model, Provider, ProviderKind, Tool,
-    ToolKind, Toolset,
+    Catalogue, Configuration, CredentialSource, Endpoint, Enforcement, HttpTool, Model, Provider,
+    ProviderKind, Tool, ToolKind, Toolset,
 };
 use crate::declaration::format_duration;
 use crate::model::visible;
@@ -154,25 +154,31 @@ fn enforcement(enforcement: Enforcement) -> &'static str {
 
 fn provider(Provider { name: _, kind }: &Provider) -> Parts {
     match kind {
-        ProviderKind::OpenAi {
-            base_url,
-            key,
-            timeout,
-            max_retries,
-        } => {
-            let mut parts = Parts::from([
-                ("base_url", base_url.clone()),
-                ("kind", "openai".to_owned()),
-                ("max_retries", max_retries.to_string()),
-                ("timeout", format_duration(*timeout)),
-            ]);
-            parts.extend(key.as_ref().map(|key| ("key", source(key))));
-            parts
-        }
+        ProviderKind::OpenAi(at) => endpoint("openai", at),
+        ProviderKind::Anthropic(at) => endpoint("anthropic", at),
         ProviderKind::Scripted { script } => {
             Parts::from([("kind", "scripted".to_owned()), ("script", script.clone())])
         }
     }
+}
+
+fn endpoint(
+    kind: &str,
+    Endpoint {
+        base_url,
+        key,
+        timeout,
+        max_retries,
+    }: &Endpoint,
+) -> Parts {
+    let mut parts = Parts::from([
+        ("base_url", base_url.clone()),
+        ("kind", kind.to_owned()),
+        ("max_retries", max_retries.to_string()),
+        ("timeout", format_duration(*timeout)),
+    ]);
+    parts.extend(key.as_ref().map(|key| ("key", source(key))));
+    parts
 }
 
 fn source(source: &CredentialSource) -> String {

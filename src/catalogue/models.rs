@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use super::address::{credential, is_sent_in_clear, read_url};
 use super::parse::{Names, resolves};
-use super::{CredentialSource, Model, Provider, ProviderKind, Severity, TrustZone};
+use super::{CredentialSource, Endpoint, Model, Provider, ProviderKind, Severity, TrustZone};
 use crate::declaration::{Item, Section};
 
-const KINDS: [&str; 2] = ["openai", "scripted"];
-const OPENAI_KEYS: [&str; 5] = ["base_url", "key_env", "key_file", "timeout", "max_retries"];
+const KINDS: [&str; 3] = ["openai", "anthropic", "scripted"];
+const ENDPOINT_KEYS: [&str; 5] = ["base_url", "key_env", "key_file", "timeout", "max_retries"];
 const SCRIPTED_KEYS: [&str; 1] = ["script"];
 /// Members of a request that the product itself writes.
 const OWN_MEMBERS: [&str; 5] = ["messages", "model", "n", "stream", "tools"];
@@ -22,16 +22,17 @@ pub(super) const TIMEOUTS: RangeInclusive<Duration> = Duration::from_millis(1)..
 pub(super) fn read_provider(name: &str, section: &Section<'_>) -> Option<Provider> {
     let written = section.require("kind").and_then(|item| item.one_of(&KINDS));
     let kind = match written {
-        Some("openai") => {
-            section.out_of_place(&SCRIPTED_KEYS, "it belongs to a provider of the kind `scripted`");
-            read_openai(section)
-        }
+        Some("openai") => read_endpoint(section, "/chat/completions").map(ProviderKind::OpenAi),
+        Some("anthropic") => read_endpoint(section, "/messages").map(ProviderKind::Anthropic),
         Some(_) => {
-            section.out_of_place(&OPENAI_KEYS, "it belongs to a provider of the kind `openai`");
+            section.out_of_place(
+                &ENDPOINT_KEYS,
+                "it belongs to a provider of the kind `openai` or `anthropic`",
+            );
             read_scripted(section)
         }
         None => {
-            section.tolerate(&OPENAI_KEYS);
+            section.tolerate(&ENDPOINT_KEYS);
             section.tolerate(&SCRIPTED_KEYS);
             None
         }
@@ -42,13 +43,15 @@ pub(super) fn read_provider(name: &str, section: &Section<'_>) -> Option<Provide
     })
 }
 
-fn read_openai(section: &Section<'_>) -> Option<ProviderKind> {
+/// An endpoint, to whose `base_url` requests add `route`.
+fn read_endpoint(section: &Section<'_>, route: &str) -> Option<Endpoint> {
+    section.out_of_place(&SCRIPTED_KEYS, "it belongs to a provider of the kind `scripted`");
     let base_url = section.require("base_url");
     let key = credential(section, "key_env", "key_file");
     let timeout = section.duration("timeout", TIMEOUTS, DEFAULT_TIMEOUT);
     let max_retries = section.number("max_retries", 0..=100, DEFAULT_MAX_RETRIES);
-    Some(ProviderKind::OpenAi {
-        base_url: read_base_url(&base_url?, key.as_ref())?,
+    Some(Endpoint {
+        base_url: read_base_url(&base_url?, route, key.as_ref())?,
         key,
         timeout,
         // The range has bounded it.
@@ -56,12 +59,12 @@ fn read_openai(section: &Section<'_>) -> Option<ProviderKind> {
     })
 }
 
-fn read_base_url(item: &Item<'_>, key: Option<&CredentialSource>) -> Option<String> {
+fn read_base_url(item: &Item<'_>, route: &str, key: Option<&CredentialSource>) -> Option<String> {
     let url = read_url(item)?;
     let path = url.path().trim_end_matches('/');
-    if path.ends_with("/chat/completions") {
+    if path.ends_with(route) {
         item.error(format!(
-            "{} must end before `/chat/completions`, which is added",
+            "{} must end before `{route}`, which is added",
             item.path()
         ));
     }

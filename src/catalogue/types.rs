@@ -59,21 +59,38 @@ pub struct Provider {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProviderKind {
     /// Any endpoint that speaks OpenAI's chat completions.
-    OpenAi {
-        /// Up to and without `/chat/completions`, e.g. `https://api.openai.com/v1`.
-        base_url: String,
-        /// Where the key comes from; none for a local server.
-        key: Option<CredentialSource>,
-        /// For one request, from connecting to the last byte.
-        timeout: Duration,
-        /// How often a request is repeated after a 429, a 5xx or a lost connection.
-        max_retries: u32,
-    },
+    OpenAi(Endpoint),
+    /// Any endpoint that speaks Anthropic's Messages API.
+    Anthropic(Endpoint),
     /// Answers from a file or from the catalogue itself, for the demo and for tests.
     Scripted {
         /// Path of the script; relative to the working folder.
         script: String,
     },
+}
+
+/// Where a provider is asked over HTTP, and how patiently.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Endpoint {
+    /// Up to and without `/chat/completions` or `/messages`, e.g. `https://api.openai.com/v1`.
+    pub base_url: String,
+    /// Where the key comes from; none for a local server.
+    pub key: Option<CredentialSource>,
+    /// For one request, from connecting to the last byte.
+    pub timeout: Duration,
+    /// How often a request is repeated after a 429, a 5xx or a lost connection.
+    pub max_retries: u32,
+}
+
+impl ProviderKind {
+    /// Where it is asked over HTTP, if it is.
+    #[must_use]
+    pub fn endpoint(&self) -> Option<&Endpoint> {
+        match self {
+            Self::OpenAi(endpoint) | Self::Anthropic(endpoint) => Some(endpoint),
+            Self::Scripted { .. } => None,
+        }
+    }
 }
 
 /// Where a secret is read from, at each use. The catalogue never holds one.

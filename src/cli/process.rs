@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use crate::broker::{Broker, BrokerError, EmbeddedBroker, RabbitMq, RabbitMqSettings, Topology};
 use crate::clock::Clock;
 use crate::config::{BrokerAddress, Settings};
-use crate::engine::models::{OpenAi, Scripted};
+use crate::engine::models::{Anthropic, OpenAi, Scripted};
 use crate::engine::tools::HttpCaller;
 use crate::engine::{Engine, Limits};
 use crate::model::WorkerName;
@@ -57,6 +57,7 @@ pub(super) fn works(
         http: Arc::new(HttpCaller::new(clock.clone())?),
         builtin: Arc::new(LedgerTools(opened.ledger)),
         openai: Arc::new(OpenAi::new(clock.clone())?),
+        anthropic: Arc::new(Anthropic::new(clock.clone())?),
         scripted: Arc::new(scripted),
         limits: Limits {
             argument_bytes: limits.argument_bytes,

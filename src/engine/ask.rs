@@ -3,7 +3,7 @@
 use super::models::{Answer, ModelError, Question};
 use super::tools::read_credential;
 use super::{Place, World, answer};
-use crate::catalogue::{Catalogue, Configuration, Provider, ProviderKind, Tool};
+use crate::catalogue::{Catalogue, Configuration, ProviderKind, Tool};
 use crate::engine::Halt;
 use crate::model::{Failure, FailureCode, PendingCall, RunState, Turn};
 use crate::policy;
@@ -80,7 +80,8 @@ async fn ask_in_turn(place: &Place<'_>, state: &RunState, tools: &[&Tool]) -> Re
             tools,
         };
         let client = match &provider.kind {
-            ProviderKind::OpenAi { .. } => &place.engine.openai,
+            ProviderKind::OpenAi(_) => &place.engine.openai,
+            ProviderKind::Anthropic(_) => &place.engine.anthropic,
             ProviderKind::Scripted { .. } => &place.engine.scripted,
         };
         match client.ask(question).await {
@@ -166,13 +167,12 @@ fn over(setting: &str, is: usize, limit: usize) -> Failure {
 #[must_use]
 pub fn missing_secret(catalogue: &Catalogue, configuration: &Configuration) -> Option<String> {
     let model = catalogue.models.get(&configuration.model)?;
-    match catalogue.providers.get(&model.provider) {
-        Some(Provider {
-            kind: ProviderKind::OpenAi {
-                key: Some(source), ..
-            },
-            ..
-        }) => read_credential(source).err().map(|missing| missing.to_string()),
-        _ => None,
-    }
+    let key = catalogue
+        .providers
+        .get(&model.provider)?
+        .kind
+        .endpoint()?
+        .key
+        .as_ref()?;
+    read_credential(key).err().map(|missing| missing.to_string())
 }

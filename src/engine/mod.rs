@@ -59,6 +59,8 @@ pub struct Engine {
     pub builtin: Arc<dyn Caller>,
     /// Asks OpenAI-compatible endpoints.
     pub openai: Arc<dyn ChatModel>,
+    /// Asks endpoints of Anthropic's Messages API.
+    pub anthropic: Arc<dyn ChatModel>,
     /// Answers from a script.
     pub scripted: Arc<dyn ChatModel>,
     /// What is refused for its size.

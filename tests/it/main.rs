@@ -1,5 +1,6 @@
 //! Every promise, played against the real thing.
 
+mod anthropic_model;
 mod architecture;
 mod authority;
 mod binding;

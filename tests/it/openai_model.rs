@@ -5,10 +5,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use countersign::catalogue::{
-    CredentialSource, DataClass, Model, Provider, ProviderKind, Tool, ToolKind, TrustZone,
+    CredentialSource, DataClass, Endpoint, Model, Provider, ProviderKind, Tool, ToolKind, TrustZone,
 };
 use countersign::clock::SystemClock;
-use countersign::engine::models::{Answer, ChatModel as _, ModelError, OpenAi, Question, Scripted};
+use countersign::engine::models::{
+    Answer, Anthropic, ChatModel as _, ModelError, OpenAi, Question, Scripted,
+};
 use countersign::model::{Effect, Message, RunId};
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -29,32 +31,33 @@ impl Asked {
     fn of(server: &ChatServer) -> Self {
         let (base_url, timeout) = (server.url(), Duration::from_secs(20));
         Self {
-            kind: ProviderKind::OpenAi {
+            kind: ProviderKind::OpenAi(Endpoint {
                 base_url,
                 key: None,
                 timeout,
                 max_retries: 2,
-            },
+            }),
             messages: vec![USER.to_owned()],
             tools: Vec::new(),
             parameters: None,
         }
     }
 
-    fn with_key(mut self, source: CredentialSource) -> Self {
-        if let ProviderKind::OpenAi { key, .. } = &mut self.kind {
-            *key = Some(source);
+    fn endpoint(&mut self) -> &mut Endpoint {
+        match &mut self.kind {
+            ProviderKind::OpenAi(endpoint) | ProviderKind::Anthropic(endpoint) => endpoint,
+            ProviderKind::Scripted { .. } => panic!("a script has no endpoint"),
         }
+    }
+
+    fn with_key(mut self, source: CredentialSource) -> Self {
+        self.endpoint().key = Some(source);
         self
     }
 
     fn within(mut self, limit: Duration, retries: u32) -> Self {
-        if let ProviderKind::OpenAi {
-            timeout, max_retries, ..
-        } = &mut self.kind
-        {
-            (*timeout, *max_retries) = (limit, retries);
-        }
+        let endpoint = self.endpoint();
+        (endpoint.timeout, endpoint.max_retries) = (limit, retries);
         self
     }
 
@@ -80,7 +83,8 @@ impl Asked {
             tools: &tools,
         };
         match &provider.kind {
-            ProviderKind::OpenAi { .. } => OpenAi::new(Arc::new(SystemClock)).unwrap().ask(question).await,
+            ProviderKind::OpenAi(_) => OpenAi::new(Arc::new(SystemClock)).unwrap().ask(question).await,
+            ProviderKind::Anthropic(_) => Anthropic::new(Arc::new(SystemClock)).unwrap().ask(question).await,
             ProviderKind::Scripted { .. } => Scripted::new().ask(question).await,
         }
     }
@@ -250,12 +254,12 @@ async fn an_answer_is_waited_for_and_an_absent_provider_is_not() {
     let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
     drop(listener);
     let timeout = Duration::from_secs(20);
-    let kind = ProviderKind::OpenAi {
+    let kind = ProviderKind::OpenAi(Endpoint {
         base_url,
         key: None,
         timeout,
         max_retries: 0,
-    };
+    });
     let absent = Asked {
         kind,
         ..Asked::of(&server)

@@ -12,6 +12,8 @@ ends. Only the standard library is used.
        REPLY is {"message": OBJECT, or the TEXT of one, kept byte for byte}, with "finish_reason", if needed,
        {"status": S, "headers": {}, "body": TEXT}, {"drop": true}, or {"hold": true} (waits for /_release)
   POST /v1/chat/completions      the answer
+  POST /v1/messages              the answer by Anthropic's Messages API; a REPLY is then also {"content": TEXT},
+                                 the blocks, kept byte for byte
   GET  /_requests[?at_least=N]   headers and body of each request; waits (30 s) until there are N
   GET  /_verdict                 {"requests": how many, "violations": [reason, …]}
   POST /_release                 lets everything go that is held, now and later
@@ -24,6 +26,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
+import messages_api
 import transcript
 
 PLAIN = {"message": {"role": "assistant", "content": "That is all."}}
@@ -60,6 +63,11 @@ def completion(reply, model):
     return '%s,"choices":[%s],"usage":%s}' % (head[:-1], choice, usage)
 
 
+def blocks(reply, model):
+    plain = json.dumps([{"type": "text", "text": PLAIN["message"]["content"]}])
+    return messages_api.reply(reply.get("content", plain), model)
+
+
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
@@ -89,15 +97,17 @@ class Handler(BaseHTTPRequestHandler):
                 changed.notify_all()
             self.answer(204, "")
         elif self.path == "/v1/chat/completions":
-            self.complete(body)
+            self.complete(body, transcript.fault, completion)
+        elif self.path == "/v1/messages":
+            self.complete(body, messages_api.fault, blocks)
         else:
             self.fault(404, "not_found", "no such address")
 
-    def complete(self, body):
+    def complete(self, body, fault, written):
         headers = {name.lower(): value for name, value in self.headers.items()}
         try:
             request = json.loads(body)
-            reason = transcript.fault(request)
+            reason = fault(request)
         except ValueError as error:
             request, reason = None, f"the request is no JSON: {error}"
         with changed:
@@ -116,7 +126,7 @@ class Handler(BaseHTTPRequestHandler):
         elif "status" in reply:
             self.answer(reply["status"], reply.get("body", ""), reply.get("headers"))
         else:
-            self.answer(200, completion(reply, request["model"]))
+            self.answer(200, written(reply, request["model"]))
 
     def fault(self, status, code, message):
         error = {"message": message, "type": "invalid_request_error", "code": code}

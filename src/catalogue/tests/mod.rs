@@ -8,8 +8,8 @@ mod refusals;
 use std::time::Duration;
 
 use super::{
-    Catalogue, CredentialSource, DataClass, Enforcement, HttpTool, ProviderKind, Severity, ToolKind,
-    TrustZone,
+    Catalogue, CredentialSource, DataClass, Endpoint, Enforcement, HttpTool, ProviderKind, Severity,
+    ToolKind, TrustZone,
 };
 use crate::model::{Effect, ToolName};
 
@@ -130,12 +130,12 @@ fn everything_that_is_declared_is_read() {
     assert_eq!(catalogue.models["spare"].remote_name, "spare");
     assert_eq!(
         catalogue.providers["hosted"].kind,
-        ProviderKind::OpenAi {
+        ProviderKind::OpenAi(Endpoint {
             base_url: "https://models.example.org/v1".to_owned(),
             key: Some(CredentialSource::Environment("MODELS_KEY".to_owned())),
             timeout: Duration::from_secs(90),
             max_retries: 5,
-        }
+        })
     );
 
     let refund = catalogue.tool(&ToolName::from("refund")).unwrap();
@@ -166,16 +166,11 @@ fn what_is_not_declared_has_its_documented_default() {
     let (catalogue, problems) = Catalogue::check(text);
     let catalogue = catalogue.expect("only warnings");
     assert_eq!(catalogue.trust_zone_enforcement, Enforcement::Enforce);
-    let ProviderKind::OpenAi {
-        key,
-        timeout,
-        max_retries,
-        ..
-    } = &catalogue.providers["p"].kind
-    else {
-        panic!()
-    };
-    assert_eq!((key, *timeout, *max_retries), (&None, Duration::from_secs(60), 3));
+    let endpoint = catalogue.providers["p"].kind.endpoint().unwrap();
+    assert_eq!(
+        (&endpoint.key, endpoint.timeout, endpoint.max_retries),
+        (&None, Duration::from_secs(60), 3)
+    );
     let configuration = &catalogue.configurations["c"];
     assert_eq!(
         (configuration.max_iterations, configuration.approval_ttl.as_secs()),

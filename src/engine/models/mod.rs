@@ -1,13 +1,17 @@
 //! How a model is asked. A request is the transcript as it is stored, byte for byte, and the tools on offer;
-//! an answer is one assistant message, kept as the text that came.
+//! an answer is one assistant message, kept as the text that came. A protocol whose messages look otherwise has them
+//! translated, and keeps what came beside the translation.
 
+mod anthropic;
 mod completion;
+mod exchange;
 mod openai;
 mod script;
 mod scripted;
 
 use async_trait::async_trait;
 
+pub use anthropic::Anthropic;
 pub use openai::OpenAi;
 pub use scripted::Scripted;
 

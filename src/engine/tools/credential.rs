@@ -87,12 +87,23 @@ pub fn read_credential(source: &CredentialSource) -> Result<Secret, MissingCrede
 
 /// The `Authorization` header with that secret, marked so that no log shows it.
 pub(in crate::engine) fn bearer(source: &CredentialSource) -> Result<HeaderValue, MissingCredential> {
+    header(source, |secret| format!("Bearer {secret}"))
+}
+
+/// The secret alone as the value of a header, marked so that no log shows it.
+pub(in crate::engine) fn api_key(source: &CredentialSource) -> Result<HeaderValue, MissingCredential> {
+    header(source, str::to_owned)
+}
+
+fn header(
+    source: &CredentialSource,
+    value: impl FnOnce(&str) -> String,
+) -> Result<HeaderValue, MissingCredential> {
     let secret = read_credential(source)?;
-    let mut header =
-        HeaderValue::from_str(&format!("Bearer {}", secret.expose())).map_err(|_| MissingCredential {
-            wanted: source.clone(),
-            fault: CredentialFault::NotSendable,
-        })?;
+    let mut header = HeaderValue::from_str(&value(secret.expose())).map_err(|_| MissingCredential {
+        wanted: source.clone(),
+        fault: CredentialFault::NotSendable,
+    })?;
     header.set_sensitive(true);
     Ok(header)
 }

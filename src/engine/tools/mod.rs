@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-pub(super) use credential::bearer;
 pub use credential::{CredentialFault, MissingCredential, Secret, read_credential};
+pub(super) use credential::{api_key, bearer};
 pub use http::HttpCaller;
 pub use wire::NoHttpClient;
 

@@ -11,7 +11,7 @@ use countersign::broker::{
 };
 use countersign::clock::{Clock, SystemClock};
 use countersign::config::Role;
-use countersign::engine::models::{OpenAi, Scripted};
+use countersign::engine::models::{Anthropic, OpenAi, Scripted};
 use countersign::engine::tools::HttpCaller;
 use countersign::engine::{Engine, Limits};
 use countersign::model::{

@@ -56,6 +56,24 @@ impl System {
         }
     }
 
+    /// The run as it waits on that turn, once it does.
+    pub async fn waits_on(&self, id: RunId, turn: u32) -> Waiting {
+        let turn = TurnOrdinal(turn);
+        let run = eventually(&format!("run {id} waits on turn {turn}"), || async {
+            let waits = |run: &Run| run.status == RunStatus::WaitingForApproval && run.turn == turn;
+            Some(self.run(id).await).filter(waits)
+        })
+        .await;
+        let sealed = self.state(id).await;
+        let state = RunState::open(&sealed, id, &run.owner, turn).unwrap();
+        Waiting {
+            run: id,
+            turn,
+            digest: state.pending_turn().unwrap().unwrap().digest(),
+            sealed,
+        }
+    }
+
     /// A queued run of olga with this message.
     pub async fn queued(&self, configuration: &str, input: &str) -> RunId {
         let id: RunId = self.clock.new_id().into();

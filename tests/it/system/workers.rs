@@ -23,6 +23,7 @@ impl System {
             http: Arc::new(HttpCaller::new(self.clock.clone()).unwrap()),
             builtin: Arc::new(LedgerTools(self.opened.ledger.clone())),
             openai: Arc::new(OpenAi::new(self.clock.clone()).unwrap()),
+            anthropic: Arc::new(Anthropic::new(self.clock.clone()).unwrap()),
             scripted: Arc::new(Scripted::new()),
             limits: Limits::default(),
         };
