@@ -42,6 +42,11 @@ pub(super) fn doubts(catalogue: &Catalogue, tables: &Tables<'_>) {
         "is offered by no configuration",
     );
     unused(tables.tools.as_ref(), &grouped, "is in no toolset");
+    let given: BTreeSet<&str> = configurations()
+        .flat_map(|configuration| &configuration.contexts)
+        .map(String::as_str)
+        .collect();
+    unused(tables.contexts.as_ref(), &given, "is given to no configuration");
     without_tools(catalogue, tables);
     beyond_the_zone(catalogue, tables);
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::{
-    Catalogue, Configuration, CredentialSource, Endpoint, Enforcement, HttpTool, Model, Provider,
+    Catalogue, Configuration, Context, CredentialSource, Endpoint, Enforcement, HttpTool, Model, Provider,
     ProviderKind, Tool, ToolKind, Toolset,
 };
 use crate::declaration::format_duration;
@@ -114,6 +114,7 @@ fn flat(catalogue: &Catalogue) -> BTreeMap<String, Parts> {
         configurations,
         toolsets,
         tools,
+        contexts,
     } = catalogue;
     let governance = Parts::from([("trust_zone", enforcement(*trust_zone_enforcement).to_owned())]);
     let mut all = BTreeMap::from([("governance".to_owned(), governance)]);
@@ -141,6 +142,11 @@ fn flat(catalogue: &Catalogue) -> BTreeMap<String, Parts> {
         tools
             .iter()
             .map(|(name, it)| (format!("tools.{}", name.as_str()), tool(it))),
+    );
+    all.extend(
+        contexts
+            .iter()
+            .map(|(name, it)| (format!("contexts.{name}"), context(it))),
     );
     all
 }
@@ -214,6 +220,7 @@ fn configuration(configuration: &Configuration) -> Parts {
         model,
         fallbacks,
         toolsets,
+        contexts,
         groups,
         max_iterations,
         approval_ttl,
@@ -229,7 +236,20 @@ fn configuration(configuration: &Configuration) -> Parts {
     parts.extend(unless_empty("description", description.clone()));
     parts.extend(unless_empty("fallbacks", fallbacks.join(", ")));
     parts.extend(unless_empty("toolsets", toolsets.join(", ")));
+    parts.extend(unless_empty("contexts", contexts.join(", ")));
     parts.extend(unless_empty("groups", groups.join(", ")));
+    parts
+}
+
+fn context(
+    Context {
+        name: _,
+        description,
+        data_class,
+    }: &Context,
+) -> Parts {
+    let mut parts = Parts::from([("data_class", data_class.as_str().to_owned())]);
+    parts.extend(unless_empty("description", description.clone()));
     parts
 }
 

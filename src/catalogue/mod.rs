@@ -21,6 +21,6 @@ pub use diff::{Change, diff};
 pub use tools::BUILTIN_FUNCTIONS;
 pub use trust::{DataClass, TrustZone};
 pub use types::{
-    Catalogue, Configuration, CredentialSource, Endpoint, Enforcement, HttpTool, Model, Provider,
+    Catalogue, Configuration, Context, CredentialSource, Endpoint, Enforcement, HttpTool, Model, Provider,
     ProviderKind, Tool, ToolKind, Toolset,
 };

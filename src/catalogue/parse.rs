@@ -5,7 +5,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::{Catalogue, Configuration, Enforcement, Problems, Severity, Toolset, check, models, tools};
+use super::{
+    Catalogue, Configuration, Context, Enforcement, Problems, Severity, Toolset, check, models, tools,
+};
 use crate::declaration::{Document, Flag, Item, Section};
 
 /// How often a model may be asked in one run, unless declared.
@@ -49,6 +51,7 @@ pub(super) struct Tables<'d> {
     pub(super) configurations: Option<Section<'d>>,
     pub(super) toolsets: Option<Section<'d>>,
     pub(super) tools: Option<Section<'d>>,
+    pub(super) contexts: Option<Section<'d>>,
 }
 
 fn read(document: &Document<'_>) -> Catalogue {
@@ -61,6 +64,7 @@ fn read(document: &Document<'_>) -> Catalogue {
         configurations: table("configurations"),
         toolsets: table("toolsets"),
         tools: table("tools"),
+        contexts: table("contexts"),
     };
     root.finish();
 
@@ -69,6 +73,7 @@ fn read(document: &Document<'_>) -> Catalogue {
         models: named(tables.models.as_ref()),
         toolsets: named(tables.toolsets.as_ref()),
         tools: named(tables.tools.as_ref()),
+        contexts: named(tables.contexts.as_ref()),
     };
     let catalogue = Catalogue {
         trust_zone_enforcement: governance.map_or(Enforcement::Enforce, read_governance),
@@ -86,6 +91,9 @@ fn read(document: &Document<'_>) -> Catalogue {
             .into_iter()
             .map(|(name, tool)| (name.into(), tool))
             .collect(),
+        contexts: each(tables.contexts.as_ref(), |name, section| {
+            Some(read_context(name, section))
+        }),
     };
     // What was left out for its errors would make doubtful what is right.
     if !document.has_errors() {
@@ -100,6 +108,7 @@ pub(super) struct Names<'d> {
     pub(super) models: BTreeSet<&'d str>,
     pub(super) toolsets: BTreeSet<&'d str>,
     pub(super) tools: BTreeSet<&'d str>,
+    pub(super) contexts: BTreeSet<&'d str>,
 }
 
 fn named<'d>(table: Option<&Section<'d>>) -> BTreeSet<&'d str> {
@@ -173,6 +182,14 @@ fn read_toolset(name: &str, section: &Section<'_>, names: &Names<'_>) -> Toolset
     }
 }
 
+fn read_context(name: &str, section: &Section<'_>) -> Context {
+    Context {
+        name: name.to_owned(),
+        description: section.text("description").unwrap_or_default().to_owned(),
+        data_class: tools::read_data_class(section),
+    }
+}
+
 fn read_configuration(name: &str, section: &Section<'_>, names: &Names<'_>) -> Configuration {
     let model = section.require("model").and_then(|item| {
         let model = item.name()?;
@@ -193,6 +210,7 @@ fn read_configuration(name: &str, section: &Section<'_>, names: &Names<'_>) -> C
         model: model.unwrap_or_default().to_owned(),
         fallbacks,
         toolsets: references(section, "toolsets", "toolset", &names.toolsets),
+        contexts: references(section, "contexts", "context", &names.contexts),
         groups: section
             .names("groups")
             .into_iter()

@@ -140,7 +140,7 @@ fn is_known_to_write(kind: &ToolKind) -> bool {
     }
 }
 
-fn read_data_class(section: &Section<'_>) -> DataClass {
+pub(super) fn read_data_class(section: &Section<'_>) -> DataClass {
     let Some(item) = section.get("data_class") else {
         let message = format!("{} declares no data class and counts as `secret`", section.path());
         section.warn_at_key("data_class", message);

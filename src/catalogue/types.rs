@@ -24,6 +24,19 @@ pub struct Catalogue {
     pub toolsets: BTreeMap<String, Toolset>,
     /// Tools, by name.
     pub tools: BTreeMap<ToolName, Tool>,
+    /// Contexts, by name.
+    pub contexts: BTreeMap<String, Context>,
+}
+
+/// Something that the runs of a configuration are given to read: a knowledge base, a customer's file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Context {
+    /// Its name.
+    pub name: String,
+    /// For people.
+    pub description: String,
+    /// How secret it is.
+    pub data_class: DataClass,
 }
 
 /// What a trust-zone denial does.
@@ -132,6 +145,8 @@ pub struct Configuration {
     pub fallbacks: Vec<String>,
     /// Toolsets that are offered, by name.
     pub toolsets: Vec<String>,
+    /// Contexts that its runs are given, by name.
+    pub contexts: Vec<String>,
     /// Groups whose members may use it; empty lets everybody.
     pub groups: Vec<String>,
     /// How often the model may be asked in one run.
@@ -212,6 +227,7 @@ impl Catalogue {
             configurations: BTreeMap::new(),
             toolsets: BTreeMap::new(),
             tools: BTreeMap::new(),
+            contexts: BTreeMap::new(),
         }
     }
 

@@ -10,7 +10,7 @@ use clap::{Args, Parser, Subcommand};
 use super::completions::CompletionsArguments;
 use super::paint::Paint;
 use super::screen::{Colour, Format, Screen};
-use super::{catalogue, decide, demo, directory, events, runs, serve};
+use super::{catalogue, decide, demo, directory, events, runs, serve, simulate, who_can};
 use crate::declaration::parse_duration;
 use crate::model::{Actor, TurnDigest};
 
@@ -103,6 +103,10 @@ pub enum Command {
     /// Approve or deny the turn that a run waits with.
     #[command(subcommand)]
     Decide(decide::DecideCommand),
+    /// Foresee what would become of a call: allow, allow with approval, or block, rule by rule.
+    Simulate(simulate::SimulateArguments),
+    /// See who could release the turn that a run waits with.
+    WhoCan(who_can::WhoCanArguments),
     /// See what happens.
     #[command(subcommand)]
     Events(events::EventsCommand),

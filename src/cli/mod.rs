@@ -28,7 +28,9 @@ mod screen;
 mod serve;
 mod session;
 mod signals;
+mod simulate;
 mod timeline;
+mod who_can;
 
 use std::process::ExitCode;
 
@@ -91,6 +93,8 @@ fn dispatch(arguments: &Arguments) -> anyhow::Result<Exit> {
                 Command::Runs(command) => runs::run(globals, command).await,
                 Command::Decide(command) => decide::run(globals, command).await,
                 Command::Events(command) => events::run(globals, command).await,
+                Command::Simulate(command) => simulate::run(globals, command).await,
+                Command::WhoCan(command) => who_can::run(globals, command).await,
                 Command::Completions(arguments) => completions::run(arguments),
             }
         }),

@@ -45,6 +45,7 @@ fn style(kind: EventKind) -> Style {
         | EventKind::RunFailed
         | EventKind::RunExpired
         | EventKind::ToolDenied
+        | EventKind::ContextBlocked
         | EventKind::AccessDenied
         | EventKind::LeaseExpired => Style::Red,
         EventKind::RunQueued | EventKind::CallStarted | EventKind::CallFinished => Style::Cyan,

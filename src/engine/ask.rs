@@ -2,10 +2,12 @@
 
 use super::models::{Answer, ModelError, Question};
 use super::tools::read_credential;
-use super::{Place, World, answer};
+use serde_json::json;
+
+use super::{News, Place, Progress, World, answer};
 use crate::catalogue::{Catalogue, Configuration, ProviderKind, Tool};
 use crate::engine::Halt;
-use crate::model::{Failure, FailureCode, PendingCall, RunState, Turn};
+use crate::model::{EventKind, Failure, FailureCode, PendingCall, RunState, Turn};
 use crate::policy;
 
 /// The longest call id and tool name that are taken from a model, in bytes.
@@ -27,6 +29,9 @@ pub(super) async fn ask(
     let (size, most) = (state.transcript.bytes(), place.engine.limits.transcript_bytes);
     if size > most {
         return Ok(Err(over("limits.transcript_bytes", size, most)));
+    }
+    if let Err(failure) = assert_context(place, world).await? {
+        return Ok(Err(failure));
     }
     let owner = world.owner().await?;
     let catalogue = &place.at.catalogue;
@@ -50,6 +55,39 @@ pub(super) async fn ask(
     Ok(take(place, state, answer))
 }
 
+/// Nothing that is too secret for the zone of the configuration is sent to its models. Judged at every send, by the
+/// catalogue of the claim: a configuration that was pointed elsewhere while its run waited is refused, too.
+async fn assert_context(place: &Place<'_>, world: &mut dyn World) -> Result<Result<(), Failure>, Halt> {
+    let decision = policy::decide_context(&place.at.catalogue, place.configuration);
+    if let Some(blocked) = decision.blocked() {
+        let told = News {
+            kind: EventKind::ContextBlocked,
+            data: json!({
+                "configuration": place.configuration.name,
+                "context": blocked.context.name,
+                "data_class": blocked.context.data_class.as_str(),
+                "zone": blocked.zone.as_str(),
+                "ceiling": blocked.ceiling().as_str(),
+                "catalogue": place.at.version,
+            }),
+        };
+        world
+            .save(Progress {
+                news: vec![told],
+                ..Progress::default()
+            })
+            .await?;
+        return Ok(Err(Failure::new(
+            FailureCode::ContextBlocked,
+            blocked.to_string(),
+        )));
+    }
+    if let Some(observed) = decision.refused() {
+        tracing::warn!(run = %place.run.id, %observed, "sent all the same: trust zones are only observed");
+    }
+    Ok(Ok(()))
+}
+
 fn offered<'c>(catalogue: &'c Catalogue, configuration: &'c Configuration) -> impl Iterator<Item = &'c Tool> {
     catalogue
         .tools
@@ -59,19 +97,13 @@ fn offered<'c>(catalogue: &'c Catalogue, configuration: &'c Configuration) -> im
 
 /// The configuration's model, then its fallbacks while the one before is not available.
 async fn ask_in_turn(place: &Place<'_>, state: &RunState, tools: &[&Tool]) -> Result<Answer, ModelError> {
-    let catalogue = &place.at.catalogue;
-    let names = std::iter::once(&place.configuration.model).chain(&place.configuration.fallbacks);
-    let mut last = ModelError::Unusable {
-        model: place.configuration.model.clone(),
-        reason: "the catalogue does not declare it".to_owned(),
+    let unrouted = |error: policy::Unrouted| ModelError::Unusable {
+        reason: error.to_string(),
+        model: error.model,
     };
-    for name in names {
-        let Some(model) = catalogue.models.get(name) else {
-            continue;
-        };
-        let Some(provider) = catalogue.providers.get(&model.provider) else {
-            continue;
-        };
+    let (first, fallbacks) = policy::route(&place.at.catalogue, place.configuration).map_err(unrouted)?;
+    let mut last = None;
+    for (model, provider) in std::iter::once(first).chain(fallbacks) {
         let question = Question {
             run: place.run.id,
             model,
@@ -89,11 +121,11 @@ async fn ask_in_turn(place: &Place<'_>, state: &RunState, tools: &[&Tool]) -> Re
             Err(error @ ModelError::Unusable { .. }) => return Err(error),
             Err(error) => {
                 tracing::warn!(run = %place.run.id, %error, "a model is not available; trying the next one");
-                last = error;
+                last = Some(error);
             }
         }
     }
-    Err(last)
+    Err(last.expect("at least the configuration's own model was asked"))
 }
 
 fn take(place: &Place<'_>, state: &mut RunState, answer: Answer) -> Result<Option<Turn>, Failure> {

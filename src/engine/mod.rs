@@ -14,7 +14,7 @@ mod turn;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use serde_json::Value;
+use serde_json::{Value, json};
 use time::OffsetDateTime;
 
 pub(crate) use answer::denied;
@@ -23,6 +23,7 @@ pub(crate) use turn::call_started;
 
 use crate::gate::{Catalogued, Cleared, Screened, screen};
 use crate::model::{Actor, CallRecord, EventKind, Failure, FailureCode, Principal, Run, RunState, Turn};
+use crate::policy;
 use models::ChatModel;
 use tools::Caller;
 
@@ -193,7 +194,15 @@ pub async fn go_on(engine: &Engine, world: &mut dyn World, segment: Segment) -> 
                 configuration,
                 run: &run,
             };
-            advance(&place, world, next, &mut state, &mut rest).await
+            match access(&place, world, &mut rest).await? {
+                Some(failure) => {
+                    if let Next::Turn(cleared, journal) = next {
+                        turn::refuse_rest(world, &cleared, journal, failure.code.as_str(), &mut rest);
+                    }
+                    Ok(End::Failed(failure))
+                }
+                None => advance(&place, world, next, &mut state, &mut rest).await,
+            }
         }
     };
     let how = match how {
@@ -205,6 +214,27 @@ pub async fn go_on(engine: &Engine, world: &mut dyn World, segment: Segment) -> 
     };
     rest.state = Some(state);
     Ok(Ended { how, rest })
+}
+
+/// Why the owner may not go on with the configuration: somebody left a group while the run waited.
+///
+/// An owner who resolves to nothing is not refused here, where the configuration is for everybody: that owner's calls
+/// are, one by one.
+async fn access(
+    place: &Place<'_>,
+    world: &mut dyn World,
+    rest: &mut Progress,
+) -> Result<Option<Failure>, Halt> {
+    let (owner, configuration) = (&place.run.owner, place.configuration);
+    if configuration.groups.is_empty() || policy::may_use(configuration, world.owner().await?.as_ref()) {
+        return Ok(None);
+    }
+    rest.news.push(News {
+        kind: EventKind::AccessDenied,
+        data: json!({ "owner": owner, "configuration": configuration.name }),
+    });
+    let detail = format!("{owner} may not use the configuration `{}`", configuration.name);
+    Ok(Some(Failure::new(FailureCode::AccessDenied, detail)))
 }
 
 /// The loop: a cleared turn, the model, its answer.

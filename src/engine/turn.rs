@@ -93,6 +93,27 @@ pub(super) async fn execute(
     Ok(Ok(()))
 }
 
+/// Closes the rows of a turn whose run ends before any more of it is called: a first write was fenced with the claim.
+pub(super) fn refuse_rest(
+    world: &mut dyn World,
+    cleared: &Cleared,
+    mut journal: Vec<CallRecord>,
+    reason: &str,
+    unsaved: &mut Progress,
+) {
+    let unfinished = journal.iter_mut().filter(|record| !record.status.is_finished());
+    for record in unfinished {
+        let begun_before =
+            record.status == CallStatus::Started && *cleared.clearance() == Clearance::Continued;
+        let outcome = if begun_before {
+            answer::not_repeated(&record.tool, reason)
+        } else {
+            answer::refused(&record.tool, reason)
+        };
+        finish(world, record, outcome, unsaved);
+    }
+}
+
 /// Adds one tool message for each call, in order, and remembers what was denied.
 fn conclude(cleared: &Cleared, journal: &[CallRecord], state: &mut RunState) {
     for record in journal {

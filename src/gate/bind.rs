@@ -2,7 +2,7 @@
 //! the claim, since another decision may have run the turn and suspended the run on a new one.
 
 use super::Refusal;
-use crate::model::{ClaimedRun, CorruptState, Decision, Run, RunState, Turn};
+use crate::model::{ClaimedRun, CorruptState, Decision, Run, RunState, SealedState, Turn};
 
 /// A run that this worker has claimed with a decision.
 #[must_use = "a claimed run must be cleared, handed back or settled"]
@@ -46,27 +46,32 @@ impl Claim {
             claimed: ClaimedRun { run, state, .. },
             decision,
         } = self;
-        let state = RunState::open(&state, run.id, &run.owner, run.turn).map_err(NotBound::Unreadable)?;
-        let turn = state
-            .pending_turn()
-            .map_err(NotBound::Unreadable)?
-            .ok_or_else(|| {
-                NotBound::Unreadable(CorruptState("the run waits, but no call is pending".to_owned()))
-            })?;
-        let same = decision.run == run.id
-            && decision.turn == Some(turn.ordinal)
-            && decision.digest.as_ref() == Some(&turn.digest());
-        if !same {
-            return Err(NotBound::Refused(Refusal::StaleTurn {
-                waiting: turn.ordinal,
-                decided: decision.turn,
-            }));
-        }
-        Ok(Bound {
-            run,
-            state,
-            turn,
-            decision,
-        })
+        bind(run, &state, decision)
     }
+}
+
+/// Binds a decision to the turn that the run waits with.
+pub(super) fn bind(run: Run, state: &SealedState, decision: Decision) -> Result<Bound, NotBound> {
+    let state = RunState::open(state, run.id, &run.owner, run.turn).map_err(NotBound::Unreadable)?;
+    let turn = state
+        .pending_turn()
+        .map_err(NotBound::Unreadable)?
+        .ok_or_else(|| {
+            NotBound::Unreadable(CorruptState("the run waits, but no call is pending".to_owned()))
+        })?;
+    let same = decision.run == run.id
+        && decision.turn == Some(turn.ordinal)
+        && decision.digest.as_ref() == Some(&turn.digest());
+    if !same {
+        return Err(NotBound::Refused(Refusal::StaleTurn {
+            waiting: turn.ordinal,
+            decided: decision.turn,
+        }));
+    }
+    Ok(Bound {
+        run,
+        state,
+        turn,
+        decision,
+    })
 }

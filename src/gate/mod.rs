@@ -23,6 +23,9 @@
 //! }
 //! ```
 //!
+//! Beside the path stand two questions that are asked before anything happens: [`simulate`], what would become of a
+//! call, and [`could_release`], would this actor's approval stand. They ask the same functions and change nothing.
+//!
 //! Everything here is pure: the facts are handed in, and what comes out is a value. The room knows nothing
 //! of databases, brokers, models and time.
 
@@ -36,6 +39,8 @@ mod record;
 mod refusal;
 #[cfg(test)]
 pub(crate) mod sample;
+mod simulate;
+mod who_can;
 
 use std::sync::Arc;
 
@@ -45,6 +50,8 @@ pub use look::{Facts, Seen, look};
 pub use permit::Permitted;
 pub use record::Recording;
 pub use refusal::{Refusal, WhoCanAct};
+pub use simulate::{Axis, Foreseen, NOT_COVERED, Outcome, Row, Simulation, simulate};
+pub use who_can::{Waiting, could_release};
 
 use crate::catalogue::{Catalogue, Configuration};
 
@@ -58,6 +65,15 @@ pub struct Catalogued {
 }
 
 impl Catalogued {
+    /// What holds before the first version is applied: nothing is declared.
+    #[must_use]
+    pub fn none() -> Self {
+        Self {
+            version: 0,
+            catalogue: Arc::new(Catalogue::empty()),
+        }
+    }
+
     /// The configuration of that name, with everything it needs.
     ///
     /// # Errors

@@ -87,6 +87,7 @@ pub fn catalogue() -> Catalogue {
         model: "model".to_owned(),
         fallbacks: Vec::new(),
         toolsets: vec!["billing".to_owned()],
+        contexts: Vec::new(),
         groups: Vec::new(),
         max_iterations: 5,
         approval_ttl: Duration::from_secs(60),
@@ -120,5 +121,6 @@ pub fn catalogue() -> Catalogue {
         configurations: BTreeMap::from([(configuration.name.clone(), configuration)]),
         toolsets: BTreeMap::from([(toolset.name.clone(), toolset)]),
         tools: tools.into_iter().map(|tool| (tool.name.clone(), tool)).collect(),
+        contexts: BTreeMap::new(),
     }
 }

@@ -93,6 +93,8 @@ event_kinds! {
     CallFinished = "call.finished" => Kept,
     /// The owner's policy refused a call at execution.
     ToolDenied = "tool_denied" => Kept,
+    /// What the run would have been given is too secret for the zone that its model can reach.
+    ContextBlocked = "context_blocked" => Kept,
     /// The owner may not use the configuration.
     AccessDenied = "access_denied" => Kept,
     /// A lease ran out and the run was taken from its worker.

@@ -190,6 +190,8 @@ failure_codes! {
     ModelFailed = "model_failed",
     /// The configuration, its model or a secret it needs is missing.
     ConfigurationGone = "configuration_gone",
+    /// What it would have been given is too secret for the zone that its model can reach.
+    ContextBlocked = "context_blocked",
     /// The owner may not use the configuration.
     AccessDenied = "access_denied",
     /// The stored state cannot be read.

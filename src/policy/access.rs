@@ -33,6 +33,12 @@ pub fn may_use(configuration: &Configuration, principal: Option<&Principal>) -> 
         })
 }
 
+/// Whether runs of that owner may begin with the configuration: there must be an owner, and the owner may use it.
+#[must_use]
+pub fn may_start(configuration: &Configuration, owner: Option<&Principal>) -> bool {
+    owner.is_some() && may_use(configuration, owner)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -81,7 +87,8 @@ mod tests {
     #[test]
     fn a_configuration_with_groups_is_for_its_members() {
         let mut configuration = sample::catalogue().configurations["support"].clone();
-        assert!(may_use(&configuration, None));
+        assert!(may_use(&configuration, None) && !may_start(&configuration, None));
+        assert!(may_start(&configuration, Some(&sample::user("paul"))));
         configuration.groups = vec!["ops".to_owned()];
         assert!(!may_use(&configuration, None));
         assert!(!may_use(&configuration, Some(&sample::user("paul"))));

@@ -1,13 +1,18 @@
 //! May this principal make this call here? One pure function, [`decide`], and many askers: the owner at
-//! execution, the approver at the gate, the simulator. The approval rule and the two access rules stand beside it.
+//! execution, the approver at the gate, the simulator. The other rules stand beside it: when a call needs a decision,
+//! who may decide and use what, what may be given to a model, and which models are asked.
 //!
 //! The room knows nothing of runs, decisions, stores or time.
 
 mod access;
 mod approval;
+mod context;
+mod routing;
 
-pub use access::{may_decide, may_reconcile, may_use};
+pub use access::{may_decide, may_reconcile, may_start, may_use};
 pub use approval::{Approval, approval_of};
+pub use context::{ContextDecision, decide_context};
+pub use routing::{Route, Unrouted, route};
 
 use crate::catalogue::{Catalogue, Configuration, Enforcement, Tool};
 use crate::model::{Principal, ToolName};

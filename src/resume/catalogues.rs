@@ -22,7 +22,7 @@ impl Catalogues {
     /// The store could not be read, or holds a version that this build cannot read.
     pub async fn current(&self, store: &dyn Store) -> Result<Catalogued, StoreError> {
         let Some(version) = store.current_version().await? else {
-            return Ok(none());
+            return Ok(Catalogued::none());
         };
         match self.known(version) {
             Some(known) => Ok(known),
@@ -36,7 +36,7 @@ impl Catalogues {
     /// As [`Catalogues::current`].
     pub async fn at_claim(&self, scope: &mut dyn ClaimScope) -> Result<Catalogued, StoreError> {
         let Some(version) = scope.current_version().await? else {
-            return Ok(none());
+            return Ok(Catalogued::none());
         };
         match self.known(version) {
             Some(known) => Ok(known),
@@ -71,13 +71,5 @@ impl Catalogues {
         }
         kept.insert(version, Arc::clone(&catalogue));
         Ok(Catalogued { version, catalogue })
-    }
-}
-
-/// Before the first version nothing is declared.
-fn none() -> Catalogued {
-    Catalogued {
-        version: 0,
-        catalogue: Arc::new(Catalogue::empty()),
     }
 }

@@ -60,10 +60,21 @@ pub(super) async fn fail(
     job: Option<&Delivered>,
     failure: &Failure,
 ) -> Result<(), Stop> {
-    let run = scope.claimed().run.id;
-    let event = EventMint(path.clock.clone()).by(None, run, EventKind::RunFailed, tell::failed(failure));
+    let Run {
+        id: run,
+        owner,
+        configuration,
+        ..
+    } = &scope.claimed().run;
+    let (run, mint) = (*run, EventMint(path.clock.clone()));
+    let denied = (failure.code == FailureCode::AccessDenied).then(|| {
+        let data = json!({ "owner": owner, "configuration": configuration });
+        mint.by(None, run, EventKind::AccessDenied, data)
+    });
+    let failed = mint.by(None, run, EventKind::RunFailed, tell::failed(failure));
+    let events: Vec<_> = denied.into_iter().chain([failed]).collect();
     scope
-        .fail(job.map(|job| job.decision.id), failure, &[event])
+        .fail(job.map(|job| job.decision.id), failure, &events)
         .await?;
     tracing::error!(%run, code = failure.code.as_str(), "the run failed: {}", failure.detail);
     Ok(())

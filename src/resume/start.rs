@@ -72,7 +72,7 @@ async fn prepare(
             )));
         }
     };
-    if owner.is_none() || !policy::may_use(configuration, owner.as_ref()) {
+    if !policy::may_start(configuration, owner.as_ref()) {
         let detail = format!(
             "{} may not use the configuration `{}`",
             run.owner, configuration.name

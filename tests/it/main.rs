@@ -12,6 +12,7 @@ mod documents;
 mod durability;
 mod eventually;
 mod executed_twice;
+mod governed;
 mod http_tool;
 mod listener;
 mod load;

@@ -3,6 +3,7 @@
 mod connecting;
 mod deciding;
 mod declaring;
+mod foreseeing;
 mod runs;
 mod working;
 
