@@ -23,7 +23,7 @@
 //! }
 //! ```
 //!
-//! Beside the path stand two questions that are asked before anything happens: [`simulate`], what would become of a
+//! Beside the path stand two questions that are asked before anything happens: [`simulate()`], what would become of a
 //! call, and [`could_release`], would this actor's approval stand. They ask the same functions and change nothing.
 //!
 //! Everything here is pure: the facts are handed in, and what comes out is a value. The room knows nothing
